@@ -1,0 +1,57 @@
+# Two commands: `make book` builds the course, `make test` checks everything. `make help` lists the rest.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+BIN := .venv/bin
+EDITION ?= learner
+PYTEST_WORKERS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help book test test-quick lint lab demo system clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# ---- environments: one .venv, filled as far as a command needs; a second run installs nothing
+.venv/bin/python:
+	@python=$$(tools/find-python.sh) && echo "making .venv with $$python" && $$python -m venv .venv
+
+define install
+	@echo "installing tilelab[$(1)] into .venv (pinned in constraints.txt)"
+	@$(BIN)/pip install -q -c constraints.txt -e '.[$(1)]'
+	@touch $@
+endef
+
+.venv/.book: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,book)
+.venv/.grade: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,book,grade)
+.venv/.test: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,book,grade,dev)
+
+# ---- reading
+book: .venv/.book  ## execute and build the book; EDITION=instructor adds the worked solutions
+	@$(BIN)/python tools/build_book.py --edition $(EDITION)
+
+lab: .venv/.book  ## open JupyterLab on the course
+	@$(BIN)/jupyter lab --ip 127.0.0.1 notebooks
+
+# ---- grading
+demo: .venv/.grade  ## release, submit and grade a class of three, and print its table
+	@$(BIN)/python autograder/demo/run.py
+
+# ---- checking
+system: .venv/.test
+	@tools/system-packages.sh test
+
+lint: .venv/.test
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+test: .venv/.test system lint  ## everything that needs no GPU, browser tests included
+	@$(BIN)/python tools/build_book.py
+	@$(BIN)/pytest -n $(PYTEST_WORKERS)
+
+test-quick: .venv/.test  ## under a minute, for the working hour
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) -m "not slow and not browser"
+
+clean:  ## remove what was built, keep .venv
+	@rm -rf _build

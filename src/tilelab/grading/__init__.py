@@ -1,0 +1,1 @@
+"""Answers, the judge, the sandbox and the gradebook."""

@@ -1,0 +1,1 @@
+"""What chips are: limits, the rule of banks, the rule of sectors."""

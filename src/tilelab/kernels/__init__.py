@@ -1,0 +1,1 @@
+"""The ladder of matmul kernels, one .cu file a rung."""

@@ -1,0 +1,1 @@
+"""Clocks, comparisons in one run, rooflines, recorded runs."""

@@ -1,0 +1,1 @@
+"""The simulated GPU for kernels written in Python."""
