@@ -1,0 +1,130 @@
+"""The kernel provisioner: Jupyter asks it for a kernel and gets one inside a sandbox.
+
+``jupyter_client`` finds it by the entry point named :data:`NAME`. A kernel talks to the outside by sockets in the one
+folder that both sides can write, for inside there is no network.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.provisioning import LocalProvisioner
+from traitlets import Float, Int, List, Unicode
+
+from tilelab.grading.sandbox.jail import Jail, end, inner_process
+from tilelab.grading.sandbox.limits import Limits
+
+NAME = "tilelab-sandbox"
+CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
+START_SECONDS = 60
+#: Variables of the grader that a kernel may see.
+PASSED_ON = ("NBGRADER_EXECUTION",)
+#: Files of this name are not copied inside: a notebook beside the one that runs may hold tests or answers.
+HELD_BACK = "*.ipynb"
+
+
+class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
+    """Starts a kernel inside a :class:`~tilelab.grading.sandbox.jail.Jail`; it and all it started end together."""
+
+    memory = Int(Limits.memory, help="bytes of memory, all processes together").tag(config=True)
+    processes = Int(Limits.processes, help="processes and threads at once").tag(config=True)
+    file_size = Int(Limits.file_size, help="bytes of the largest file").tag(config=True)
+    scratch = Int(Limits.scratch, help="bytes of all files in the home folder, and again in /tmp").tag(config=True)
+    cpus = Int(Limits.cpus, help="threads that numerical libraries start").tag(config=True)
+    seconds = Float(Limits.seconds, help="kept for the executor, which counts the time of cells").tag(config=True)
+    output = Int(Limits.output, help="kept for the executor, which limits what cells print").tag(config=True)
+    show = List(Unicode(), help="further files or folders to show inside, read-only").tag(config=True)
+
+    jail: Jail | None = None
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Build the sandbox, point the manager at its sockets, and return how to start the kernel in it."""
+        manager = self.parent
+        folder = kwargs.pop("cwd", None) or os.getcwd()
+        variables = {name: value for name in PASSED_ON if (value := (kwargs.get("env") or os.environ).get(name))}
+        if self.jail is None:  # a restart keeps the sandbox, and with it the sockets that clients know
+            limits = {name: getattr(self, name) for name in Limits.__dataclass_fields__}
+            self.jail = Jail(Limits(**limits), tuple(self.show))
+            copy_plain_files(Path(folder), self.jail.given)
+            manager.transport = "ipc"
+            manager.connection_file = str(self.jail.shared / "k.json")
+            manager.ip = str(self.jail.shared / "k")
+            for number, channel in enumerate(CHANNELS, start=1):
+                setattr(manager, f"{channel}_port", number)
+        kwargs = await super().pre_launch(**kwargs)
+        # The kernel runs as another user, who must be able to read its connection file.
+        if os.getuid() == 0:
+            os.chown(manager.connection_file, self.jail.user, self.jail.user)
+        quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        return {**kwargs, **quiet, "cmd": self.jail.command(kwargs["cmd"], variables), "env": {}, "cwd": "/"}
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        """Start the kernel and the watch over its limits; return when its sockets are there.
+
+        A client that connects before that would try again only 0.1 s later.
+        """
+        info = await super().launch_kernel(cmd, **kwargs)
+        assert self.jail is not None
+        self.jail.watch(self.process)
+        sockets = [Path(f"{info['ip']}-{info[f'{channel}_port']}") for channel in CHANNELS]
+        deadline = time.monotonic() + START_SECONDS
+        while not all(map(Path.exists, sockets)) and self.process.poll() is None and time.monotonic() < deadline:
+            await asyncio.sleep(0.005)
+        return info
+
+    async def send_signal(self, signum: int) -> None:
+        """Send a signal: an interrupt goes to the kernel itself and its children, anything else ends the sandbox."""
+        if self.process is None:
+            return
+        if signum == signal.SIGINT:
+            kernel = inner_process(self.process.pid)
+            if kernel is not None:
+                # To its group, so that a program that a cell waits for is interrupted with it.
+                os.killpg(os.getpgid(kernel), signum)
+        elif signum:
+            end(self.process)
+
+    async def wait(self) -> int | None:
+        """Wait for the end, looking oftener than the base class: a grader waits here for every notebook."""
+        while self.process is not None and self.process.poll() is None:
+            await asyncio.sleep(0.005)
+        code: int | None = await super().wait()
+        return code
+
+    def why_it_ended(self) -> str | None:
+        """Say which limit ended the kernel, in words for its learner; ``None`` where no limit did."""
+        if self.jail is None:
+            return None
+        if self.jail.ended_for_memory():
+            return f"it used more than the {self.jail.limits.memory >> 20} MiB of memory that are allowed"
+        if self.jail.broken:
+            return "it wrote more files than are allowed"
+        return None
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Clear the sandbox away, unless the kernel starts again in it."""
+        await super().cleanup(restart=restart)
+        if self.jail is not None and not restart:
+            self.jail.close()
+
+
+def copy_plain_files(source: Path, target: Path) -> None:
+    """Copy a notebook's folder without notebooks, and without links, devices and the like.
+
+    A link in what a learner submitted may point at any file that the grader can read.
+    """
+
+    def left_out(folder: str, names: Iterable[str]) -> list[str]:
+        paths = [Path(folder, name) for name in names]
+        return [
+            path.name for path in paths
+            if path.is_symlink() or path.match(HELD_BACK) or not (path.is_file() or path.is_dir())
+        ]  # fmt: skip
+
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=left_out)
