@@ -48,10 +48,10 @@ lint: .venv/.test
 
 test: .venv/.test system lint  ## everything that needs no GPU, browser tests included
 	@$(BIN)/python tools/build_book.py
-	@$(BIN)/pytest -n $(PYTEST_WORKERS)
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup
 
 test-quick: .venv/.test  ## under a minute, for the working hour
-	@$(BIN)/pytest -n $(PYTEST_WORKERS) -m "not slow and not browser"
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not browser"
 
 clean:  ## remove what was built, keep .venv
 	@rm -rf _build

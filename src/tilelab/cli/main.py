@@ -7,7 +7,9 @@ import click
 import tilelab
 
 #: Command name -> one line of help. Each command lives in ``tilelab.cli.<name>`` as a click command ``command``.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "doctor": "what is installed, what kernels can run on here, how to get what is missing",
+}
 
 
 class LazyGroup(click.Group):
