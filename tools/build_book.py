@@ -68,7 +68,7 @@ def main() -> int:
     drop_stale_cache(BUILD / ".jupyter_cache")
     shutil.rmtree(html / "reports", ignore_errors=True)
     toc = ROOT / "_toc.yml" if edition == "learner" else instructor_toc()
-    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", ".", "-W", "--keep-going", "--toc", str(toc)]
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going", "--toc", str(toc)]
     if edition == "instructor":
         command += ["--path-output", str(output)]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
