@@ -76,6 +76,8 @@ def main() -> int:
         print(tracebacks(html), file=sys.stderr)
         print(f"The book was not built: the lines above say why (exit code {code}).", file=sys.stderr)
         return code
+    # Sphinx copies static files only when some page is written anew.
+    shutil.copytree(ROOT / "book" / "_static", html / "_static", dirs_exist_ok=True)
     print(f"\nThe book is built. Open it with a browser:\n    {(html / 'index.html').as_uri()}")
     return 0
 
