@@ -15,18 +15,14 @@ help:  ## list the commands
 .venv/bin/python:
 	@python=$$(tools/find-python.sh) && echo "making .venv with $$python" && $$python -m venv .venv
 
-define install
-	@echo "installing tilelab[$(1)] into .venv (pinned in constraints.txt)"
-	@$(BIN)/pip install -q -c constraints.txt -e '.[$(1)]'
-	@touch $@
-endef
+.venv/.book: EXTRAS := book
+.venv/.grade: EXTRAS := book,grade
+.venv/.test: EXTRAS := book,grade,dev
 
-.venv/.book: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book)
-.venv/.grade: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book,grade)
-.venv/.test: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book,grade,dev)
+.venv/.book .venv/.grade .venv/.test: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
 
 # ---- reading
 book: .venv/.book  ## execute and build the book; EDITION=instructor adds the worked solutions

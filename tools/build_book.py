@@ -68,7 +68,7 @@ def main() -> int:
     drop_stale_cache(BUILD / ".jupyter_cache")
     shutil.rmtree(html / "reports", ignore_errors=True)
     toc = ROOT / "_toc.yml" if edition == "learner" else instructor_toc()
-    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", ".", "-W", "--keep-going", "--toc", str(toc)]
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going", "--toc", str(toc)]
     if edition == "instructor":
         command += ["--path-output", str(output)]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
@@ -76,6 +76,8 @@ def main() -> int:
         print(tracebacks(html), file=sys.stderr)
         print(f"The book was not built: the lines above say why (exit code {code}).", file=sys.stderr)
         return code
+    # Sphinx copies static files only when some page is written anew.
+    shutil.copytree(ROOT / "book" / "_static", html / "_static", dirs_exist_ok=True)
     print(f"\nThe book is built. Open it with a browser:\n    {(html / 'index.html').as_uri()}")
     return 0
 
