@@ -4,6 +4,7 @@ A root grader's bubblewrap builds the file system as root, then the command drop
 ordinary user's runs in a user namespace. Everything else is the same for both.
 """
 
+import contextlib
 import fcntl
 import os
 import random
@@ -29,6 +30,7 @@ PREFIX = "tilelab-"
 UNOWNED_USERS = range(61184, 65520)
 WATCH_SECONDS = 0.1
 YOUNG_SECONDS = 60
+CPU_SECONDS_TO_SPARE = 600
 NEEDED_VERSION = (0, 8)
 
 # Joins the control groups, opens the system-call filter and a file for the news of the start, and becomes bubblewrap.
@@ -38,10 +40,11 @@ while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift
 exec 9< "$folder/filter" 8> "$folder/started"; exec "$@"
 """
 # Inside: says that the walls stand, copies the given files to the home folder and becomes the command. Nothing
-# learner-written has run before, and nothing after can take the word back.
+# learner-written has run before, and nothing after can take the word back. As number 1 it stays, and reaps.
 WELCOME = """
 echo yes >&8; exec 8>&-
-cp -r /given/. .; exec "$@"
+cp -r /given/. .
+if [ $$ = 1 ]; then "$@"; exit $?; fi; exec "$@"
 """
 
 
@@ -143,6 +146,9 @@ class Jail:
         walls = [bubblewrap(), "--die-with-parent", "--new-session", "--seccomp", "9"]
         walls += [f"--unshare-{kind}" for kind in ("pid", "ipc", "uts", "net", "cgroup-try")]
         if os.getuid():
+            # bubblewrap's own number 1 is not filtered and the command's user could take it over by its memory.
+            # For root it is another user's, and is needed: it alone still ends with its parent after the change of user.
+            walls += ["--as-pid-1"]
             walls += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
         walls += ["--hostname", "sandbox", *scratch, "/tmp", *view.arguments(self.show), "--proc", "/proc"]
         walls += ["--dev", "/dev", *scratch, "/dev/shm", "--remount-ro", "/dev", *scratch, view.HOME]
@@ -177,6 +183,8 @@ class Jail:
         bounds = {"fsize": limits.file_size, "data": limits.memory, "core": 0, "nofile": 1024, "msgqueue": 0}
         if not self._group:
             bounds["nproc"] = limits.processes
+        # Past the time that any run has, whatever else fails: no process computes for longer than this.
+        bounds["cpu"] = int(limits.seconds) + CPU_SECONDS_TO_SPARE
         return ["prlimit", *(f"--{name}={value}" for name, value in bounds.items())]
 
     @property
@@ -209,23 +217,29 @@ class Jail:
             return
         self._closed.set()
         if self._group:
+            self._group.end()
             self._group.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
 
-def inner_process(outer: int) -> int | None:
-    """Return the number, out here, of the command inside the sandbox that process ``outer`` started."""
+def number_one(outer: int) -> int | None:
+    """Return the number, out here, of the process that is number 1 in the sandbox which process ``outer`` started.
+
+    It leads the session and the process group in which the command runs.
+    """
     for pid in descendants(outer):
-        fields = status(pid)
-        # Number 1 inside is bubblewrap, which reaps; number 2 is the command. Nobody inside can change these.
-        if fields.get("NSpid", "").split()[-1:] == ["2"] and fields.get("Name") != "bwrap":
+        if status(pid).get("NSpid", "").split()[-1:] == ["1"]:
             return pid
     return None
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """End a sandbox: its process namespace, and so everything in it, ends with bubblewrap."""
+    """End a sandbox: everything in a process namespace ends with its number 1, which also ends with bubblewrap."""
+    leader = number_one(process.pid)
+    if leader is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(leader, signal.SIGKILL)
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

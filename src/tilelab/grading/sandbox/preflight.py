@@ -10,7 +10,7 @@ from typing import Any
 from tilelab.grading.sandbox import probe
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import Limits
-from tilelab.grading.sandbox.provisioner import NAME
+from tilelab.grading.sandbox.provisioner import choose
 from tilelab.grading.sandbox.runner import run
 
 START_SECONDS = 60
@@ -101,17 +101,12 @@ def in_a_kernel(hidden: list[str], show: Iterable[str] = ()) -> dict[str, Any]:
     Raises
     ------
     SandboxError
-        Where the entry point is not installed, or the kernel does not answer.
+        Where the kernel does not answer.
     """
     from jupyter_client.manager import KernelManager
-    from jupyter_client.provisioning import KernelProvisionerFactory
 
-    if NAME not in KernelProvisionerFactory.instance().provisioners:
-        raise SandboxError(
-            f"Jupyter does not know the kernel provisioner {NAME!r}: install tilelab (pip install 'tilelab[grade]')"
-        )
     manager = KernelManager(kernel_name="python3")
-    manager.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": NAME, "config": {"show": list(show)}}
+    choose(manager, show=list(show))
     said: list[str] = []
 
     def listen(message: dict[str, Any]) -> None:

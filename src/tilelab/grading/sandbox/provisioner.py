@@ -1,7 +1,7 @@
 """The kernel provisioner: Jupyter asks it for a kernel and gets one inside a sandbox.
 
-``jupyter_client`` finds it by the entry point named :data:`NAME`. A kernel talks to the outside by sockets in the one
-folder that both sides can write, for inside there is no network.
+``jupyter_client`` finds it by the entry point named :data:`NAME`; :func:`choose` needs no entry point. A kernel talks
+to the outside by sockets in the one folder that both sides can write, for inside there is no network.
 """
 
 import asyncio
@@ -11,13 +11,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from jupyter_client.provisioning import LocalProvisioner
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 from traitlets import Float, Int, List, Unicode
 
-from tilelab.grading.sandbox.jail import Jail, end, inner_process
+from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.jail import Jail, end, number_one
 from tilelab.grading.sandbox.limits import Limits
 
 NAME = "tilelab-sandbox"
@@ -44,19 +46,26 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
     jail: Jail | None = None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Build the sandbox, point the manager at its sockets, and return how to start the kernel in it."""
+        """Build the sandbox, point the manager at its sockets, and return how to start the kernel in it.
+
+        Raises
+        ------
+        SandboxError
+            When the kernel is to be restarted: what it left where both sides write is not to be trusted again.
+        """
+        if self.jail is not None:
+            raise SandboxError("a kernel in the sandbox is not restarted: shut it down and start another one")
         manager = self.parent
         folder = kwargs.pop("cwd", None) or os.getcwd()
         variables = {name: value for name in PASSED_ON if (value := (kwargs.get("env") or os.environ).get(name))}
-        if self.jail is None:  # a restart keeps the sandbox, and with it the sockets that clients know
-            limits = {name: getattr(self, name) for name in Limits.__dataclass_fields__}
-            self.jail = Jail(Limits(**limits), tuple(self.show))
-            copy_plain_files(Path(folder), self.jail.given)
-            manager.transport = "ipc"
-            manager.connection_file = str(self.jail.shared / "k.json")
-            manager.ip = str(self.jail.shared / "k")
-            for number, channel in enumerate(CHANNELS, start=1):
-                setattr(manager, f"{channel}_port", number)
+        limits = {name: getattr(self, name) for name in Limits.__dataclass_fields__}
+        self.jail = Jail(Limits(**limits), tuple(self.show))
+        copy_plain_files(Path(folder), self.jail.given)
+        manager.transport = "ipc"
+        manager.connection_file = str(self.jail.shared / "k.json")
+        manager.ip = str(self.jail.shared / "k")
+        for number, channel in enumerate(CHANNELS, start=1):
+            setattr(manager, f"{channel}_port", number)
         kwargs = await super().pre_launch(**kwargs)
         # The kernel runs as another user, who must be able to read its connection file.
         if os.getuid() == 0:
@@ -83,10 +92,11 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
         if self.process is None:
             return
         if signum == signal.SIGINT:
-            kernel = inner_process(self.process.pid)
-            if kernel is not None:
-                # To its group, so that a program that a cell waits for is interrupted with it.
-                os.killpg(os.getpgid(kernel), signum)
+            leader = number_one(self.process.pid)
+            if leader is not None:
+                # To the group, so that a program that a cell waits for is interrupted with the kernel. A number 1
+                # ignores what it does not handle.
+                os.killpg(leader, signum)
         elif signum:
             end(self.process)
 
@@ -108,10 +118,26 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
         return None
 
     async def cleanup(self, restart: bool = False) -> None:
-        """Clear the sandbox away, unless the kernel starts again in it."""
+        """Clear the sandbox away."""
         await super().cleanup(restart=restart)
-        if self.jail is not None and not restart:
+        if self.jail is not None:
             self.jail.close()
+
+
+def choose(manager: Any, **config: Any) -> None:
+    """Make a kernel manager start its kernel in a sandbox, whatever Jupyter's settings and the entry points say.
+
+    Parameters
+    ----------
+    manager : KernelManager
+        Its kernel must not have been started.
+    config
+        Traits of :class:`SandboxProvisioner`.
+    """
+    factory = KernelProvisionerFactory.instance()
+    group = KernelProvisionerFactory.GROUP_NAME
+    factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{SandboxProvisioner.__name__}", group)
+    manager.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": NAME, "config": config}
 
 
 def copy_plain_files(source: Path, target: Path) -> None:

@@ -203,8 +203,9 @@ def _fetched(jail: Jail, name: str) -> bytes | None:
         number = os.open(jail.shared / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > jail.limits.file_size:
+        os.close(number)
+        return None
     with os.fdopen(number, "rb") as file:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > jail.limits.file_size:
-            return None
         return file.read()
