@@ -73,6 +73,16 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
     return Finding(True, "it agrees with your table")
 
 
+def picture(answers: Mapping[str, Any]) -> object | None:
+    """The learner's table as they filled it in."""
+    table = answers.get("table")
+    if misshapen(table, ROWS, COLUMNS):
+        return None
+    from tilelab.grading.pictures import table_picture  # drawing loads only where a picture is shown
+
+    return table_picture(table or (), "your table")
+
+
 def _steps(table: object) -> tuple[int, int] | None:
     """Steps of a filled table along its first row and down its first column; None where there is no such table."""
     if misshapen(table, ROWS, COLUMNS) or not isinstance(table, list) or any(None in row for row in table):
@@ -88,4 +98,5 @@ PROBLEM = Problem(
         Part("order", 1, look_at_order),
         Part("contiguous", 1, look_at_contiguous),
     ),
+    picture=picture,
 )
