@@ -49,6 +49,9 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     """
     all_errors = errors(log)
     own = [(line, what) for file, line, what in all_errors if file.rsplit("/", 1)[-1] == FILE]
+    named = re.search(rf"(?:^|/|\"){FILE}[:(](\d+)|\"[^\"\n]*{FILE}\" at line (\d+)", log, re.M)
+    if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
+        own = [(int(named[1] or named[2]), all_errors[0][2])]
     if own:
         line, what = own[0]
         line = _where_a_semicolon_is_missing(source, line, what)

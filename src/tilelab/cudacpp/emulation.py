@@ -89,7 +89,7 @@ def _digest(*parts: object) -> str:
 @lru_cache
 def _our_sources() -> str:
     files = sorted(file for file in HERE.rglob("*") if file.is_file())
-    return _digest(*(part for file in files for part in (file.relative_to(HERE), file.read_text())))
+    return _digest(_COMMON, _FAST, _CHECKED, _LINK, *(part for file in files for part in (file.name, file.read_text())))
 
 
 def _runtime() -> bytes:
@@ -157,8 +157,9 @@ def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequ
 
 def _unset(log: str) -> tuple[tuple[int, str], ...]:
     """Local variables that g++ saw used before they are set; a local that is set on some path only may be among them."""
-    found = re.findall(rf"^{FILE}:(\d+):\d+: warning: [‘'](\w+).*(?:is|may be) used uninitialized", log, re.M)
-    return tuple(dict.fromkeys((int(line), name) for line, name in found))
+    used = re.findall(rf"^{FILE}:(\d+):.* warning: .(\w+).*(?:is|may be) used uninitialized", log, re.M)
+    declared = {name: int(line) for line, name in re.findall(rf"^{FILE}:(\d+):.* note: .(\w+).* was declared here", log, re.M)}
+    return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
 def _shared_arrays(code: bytes) -> tuple[tuple[str, int, int], ...]:
