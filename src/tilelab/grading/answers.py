@@ -90,11 +90,10 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
         raise GradingError(f"{len(records)} answers were recorded in one cell, one is expected")
     try:
         text = json.dumps(records[0], allow_nan=False)
-    except (ValueError, RecursionError) as error:
-        finite = "not JSON compliant" in str(error)
-        raise GradingError(
-            "the answer holds a number that is not finite (NaN or infinity)" if finite else "the answer is nested too deep"
-        ) from None
+    except RecursionError:
+        raise GradingError("the answer is nested too deep") from None
+    except ValueError:
+        raise GradingError("the answer holds a number that is not finite (NaN or infinity)") from None
     except TypeError as error:
         raise GradingError(f"the answer is not plain data ({error})") from None
     if len(text) > MAX_BYTES:

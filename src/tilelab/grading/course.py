@@ -90,7 +90,9 @@ class Course:
             raise GradingError(f"{str(root)!r} is not a course: it has no {CONFIG}")
         config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
         if not any("JudgeAnswers" in str(step) for step in config.Autograde.get("autograde_preprocessors", [])):
-            raise GradingError(f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}")
+            raise GradingError(
+                f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}"
+            )
         _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
@@ -109,7 +111,9 @@ class Course:
         with self.gradebook() as gradebook:
             known = sorted(found.name for found in gradebook.assignments)
             if assignment not in known:
-                raise GradingError(f"no assignment {assignment!r} in this course; it has {', '.join(known) or 'none yet'}")
+                raise GradingError(
+                    f"no assignment {assignment!r} in this course; it has {', '.join(known) or 'none yet'}"
+                )
             return sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
 
     def students(self, assignment: str, only: str | None = None) -> list[str]:
@@ -123,10 +127,14 @@ class Course:
         self.notebooks(assignment)
         found = sorted(self.api.get_submitted_students(assignment))
         if not found:
-            raise GradingError(f"nobody has handed in {assignment!r} yet: nothing in {self._submitted('…', assignment)}")
+            raise GradingError(
+                f"nobody has handed in {assignment!r} yet: nothing in {self._submitted('…', assignment)}"
+            )
         if only is not None:
             if only not in found:
-                raise GradingError(f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}")
+                raise GradingError(
+                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}"
+                )
             return [only]
         return found
 
@@ -225,11 +233,11 @@ class AutogradeAll(Autograde):
         with Gradebook(directory.db_url, directory.course_id) as gradebook:
             names = sorted(notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks)
         self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in names]}
-        self.notebooks = []
+        self.notebooks: list[str] = []
 
 
 def _put_alembic_on_path() -> None:
-    """Let nbgrader find ``alembic``, which it starts by name, where a virtual environment is used without activating."""
+    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
     beside = Path(sys.executable).parent
     if shutil.which("alembic") is None and (beside / "alembic").is_file():
         os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])

@@ -55,11 +55,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: its name, the assignment it belongs to, and its parts in order."""
+    """A problem.
+
+    Attributes
+    ----------
+    name, assignment : str
+        Its own name and that of the assignment it belongs to.
+    parts : tuple of Part
+        In the order of the notebook.
+    picture : callable, optional
+        Draws a learner's own answers: takes those that were given, returns a value that a notebook can show, or
+        ``None`` where there is nothing to draw.
+    """
 
     name: str
     assignment: str
     parts: tuple[Part, ...]
+    picture: Callable[[Mapping[str, Any]], object | None] | None = None
 
     def part(self, name: str) -> Part:
         """Return one part by name, or raise `GradingError` that lists the parts there are."""
