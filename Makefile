@@ -21,7 +21,7 @@ help:  ## list the commands
 
 .venv/.book .venv/.grade .venv/.test: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
-	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]'
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 # ---- reading
