@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick lint lab demo system clean
+.PHONY: help book test test-quick lint lab demo corpus system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -21,7 +21,7 @@ help:  ## list the commands
 
 .venv/.book .venv/.grade .venv/.test: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
-	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]'
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 # ---- reading
@@ -34,6 +34,9 @@ lab: .venv/.book  ## open JupyterLab on the course
 # ---- grading
 demo: .venv/.grade  ## release, submit and grade a class of three, and print its table
 	@$(BIN)/python autograder/demo/run.py
+
+corpus: .venv/.grade  ## judge what learners really hand in, and print what was designed and what came out
+	@$(BIN)/python autograder/corpora/run.py
 
 # ---- checking
 system: .venv/.test

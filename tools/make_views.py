@@ -5,7 +5,7 @@ place where a problem is written. Its views are
 
 - ``autograder/source/<assignment>/<problem>.ipynb``, what ``nbgrader generate_assignment`` reads (not in git);
 - ``notebooks/<assignment>/<problem>.ipynb``, the learner's copy, equal to what nbgrader releases (in git);
-- ``_build/instructor/<assignment>/<problem>.ipynb``, a page of the book's instructors' edition (not in git).
+- ``solutions/pages/<assignment>/<problem>.ipynb``, a page of the book's instructors' edition (not in git).
 
 Cells tagged ``worked-solution`` are on the solution page only. Cell ids follow from a cell's grade id or text, so
 the same master always gives the same files.
@@ -69,13 +69,12 @@ def learners_copy_of(master: Path) -> NotebookNode:
 
 
 def solution_page_of(master: Path) -> NotebookNode:
-    """Return the page with the solution in place: no markers, no nbgrader metadata, no locked zeros."""
+    """Return the page with the solution in place: no markers, no nbgrader metadata, nothing to hand in."""
     notebook = read_master(master)
+    notebook.cells = [cell for cell in notebook.cells if not cell.metadata.get("nbgrader", {}).get("grade")]
     for cell in notebook.cells:
-        graded = cell.metadata.pop("nbgrader", {}).get("grade")
+        cell.metadata.pop("nbgrader", None)
         cell.source = MARKER.sub("", cell.source).strip("\n")
-        if graded and cell.cell_type == "code":
-            cell.source = cell.source[: cell.source.rindex("\n0")]
     return notebook
 
 
@@ -103,7 +102,7 @@ def write_learners_copies(folder: Path = ROOT / "notebooks") -> list[Path]:
     return [write(learners_copy_of(master), _place(folder, master)) for master in masters()]
 
 
-def write_solution_pages(folder: Path = ROOT / "_build" / "instructor") -> list[Path]:
+def write_solution_pages(folder: Path = MASTERS / "pages") -> list[Path]:
     """Write the worked-solution page of every problem and return the files."""
     return [write(solution_page_of(master), _place(folder, master)) for master in masters()]
 

@@ -24,21 +24,29 @@ def command(notebook: Path, course: Path | None, as_json: bool) -> None:
         judged = check_notebook(notebook, course)
     if as_json:
         rows: list[dict[str, Any]] = [
-            {"part": j.cell, "score": j.earned, "points": j.points, "pending": j.pending, "report": [*j.lines, *j.notes]}
-            for j in judged
+            {
+                "part": part.cell,
+                "score": part.earned,
+                "points": part.points,
+                "pending": part.pending,
+                "report": [*part.lines, *part.notes],
+            }
+            for part in judged
         ]
         click.echo(json.dumps({"notebook": str(notebook), "rows": rows}, ensure_ascii=False))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=str(notebook), title_justify="left")
+    table = Table(title=escape(str(notebook)), title_justify="left")
     table.add_column("part")
     table.add_column("points", justify="right")
     table.add_column("what the judge says")
-    for j in judged:
-        waiting = f"\n{j.pending:g} pending" if j.pending else ""
-        table.add_row(j.cell, f"{j.earned:g} of {j.points:g}{waiting}", "\n".join([*j.lines, *j.notes]))
+    for part in judged:
+        report = escape("\n".join([*part.lines, *part.notes]))
+        table.add_row(part.cell, part.head.removesuffix(" points"), report)
     table.add_section()
-    table.add_row("together", f"{sum(j.earned for j in judged):g} of {sum(j.points for j in judged):g}", "")
-    Console().print(table, markup=False)
+    earned, points = sum(part.earned for part in judged), sum(part.points for part in judged)
+    table.add_row("together", f"{earned:g} of {points:g}", "")
+    Console().print(table)

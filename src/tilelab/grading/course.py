@@ -5,6 +5,7 @@ for a reason that is not the learner's keeps the grade it had and is reported.
 """
 
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -19,7 +20,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.converters import Autograde
 from nbgrader.utils import capture_log, temp_attrs
-from sqlalchemy.exc import SAWarning
+from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -88,28 +89,38 @@ class Course:
             raise GradingError(f"no course folder {str(root)!r}")
         if not (self.root / CONFIG).is_file():
             raise GradingError(f"{str(root)!r} is not a course: it has no {CONFIG}")
-        config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
+        try:
+            config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
+        except Exception as error:  # it is a program, so anything can go wrong in it
+            raise GradingError(f"{str(self.root / CONFIG)!r} does not load: {type(error).__name__}: {error}") from error
         if not any("JudgeAnswers" in str(step) for step in config.Autograde.get("autograde_preprocessors", [])):
-            raise GradingError(f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}")
+            raise GradingError(
+                f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}"
+            )
         _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
 
     @contextmanager
     def gradebook(self) -> Iterator[Any]:
-        """Open the gradebook; `GradingError` where there is none, so that none is made by the way."""
+        """Open the gradebook; `GradingError` where there is none (none is made by the way) or it cannot be used."""
         url = self.api.coursedir.db_url
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
             raise GradingError(f"{str(self.root)!r} has no gradebook: run nbgrader generate_assignment in it first")
-        with Gradebook(url, self.api.coursedir.course_id) as gradebook:
-            yield gradebook
+        try:
+            with Gradebook(url, self.api.coursedir.course_id) as gradebook:
+                yield gradebook
+        except DatabaseError as error:
+            raise GradingError(f"the gradebook of {str(self.root)!r} cannot be used: {error.orig}") from error
 
     def notebooks(self, assignment: str) -> list[str]:
         """Return the names of an assignment's notebooks, sorted, or raise `GradingError` that lists the assignments."""
         with self.gradebook() as gradebook:
             known = sorted(found.name for found in gradebook.assignments)
             if assignment not in known:
-                raise GradingError(f"no assignment {assignment!r} in this course; it has {', '.join(known) or 'none yet'}")
+                raise GradingError(
+                    f"no assignment {assignment!r} in this course; it has {', '.join(known) or 'none yet'}"
+                )
             return sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
 
     def students(self, assignment: str, only: str | None = None) -> list[str]:
@@ -123,10 +134,14 @@ class Course:
         self.notebooks(assignment)
         found = sorted(self.api.get_submitted_students(assignment))
         if not found:
-            raise GradingError(f"nobody has handed in {assignment!r} yet: nothing in {self._submitted('…', assignment)}")
+            raise GradingError(
+                f"nobody has handed in {assignment!r} yet: nothing in {self._submitted('…', assignment)}"
+            )
         if only is not None:
             if only not in found:
-                raise GradingError(f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}")
+                raise GradingError(
+                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}"
+                )
             return [only]
         return found
 
@@ -225,11 +240,11 @@ class AutogradeAll(Autograde):
         with Gradebook(directory.db_url, directory.course_id) as gradebook:
             names = sorted(notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks)
         self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in names]}
-        self.notebooks = []
+        self.notebooks: list[str] = []
 
 
 def _put_alembic_on_path() -> None:
-    """Let nbgrader find ``alembic``, which it starts by name, where a virtual environment is used without activating."""
+    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
     beside = Path(sys.executable).parent
     if shutil.which("alembic") is None and (beside / "alembic").is_file():
         os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
@@ -251,7 +266,7 @@ def _contained() -> Iterator[None]:
 
 
 def _reason(outcome: dict[str, Any]) -> str:
-    """Return the line of nbgrader's log that names the first failure."""
-    text = str(outcome.get("log") or "") + str(outcome.get("error") or "")
-    raised = [line.strip() for line in text.splitlines() if "Error" in line and not line.startswith((" ", "["))]
-    return raised[-1] if raised else text.strip().splitlines()[-1] if text.strip() else "nbgrader gave no reason"
+    """Return the exception that nbgrader's log tells of, in one line; what it raises itself only points to the log."""
+    text = f"{outcome.get('error', '')}\n{outcome.get('log', '')}"
+    raised = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Entry): .+)$", text, re.MULTILINE)
+    return raised[-1] if raised else (text.strip().splitlines() or ["nbgrader gave no reason"])[-1]

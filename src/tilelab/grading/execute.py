@@ -23,7 +23,7 @@ PROVISIONER = "local-provisioner"
 class ContainedExecute(Execute):
     """nbgrader's ``Execute``, which never loses a notebook."""
 
-    provisioner = Unicode(PROVISIONER, help="Kernel provisioner that learners' kernels are started by.").tag(config=True)
+    provisioner = Unicode(PROVISIONER, help="Kernel provisioner for learners' kernels.").tag(config=True)
     budget = Float(300, help="Seconds for all cells of one notebook.").tag(config=True)
     max_output = Integer(4_000_000, help="Bytes of output kept of one cell.").tag(config=True)
     max_restarts = Integer(2, help="Kernels started again after one was lost, for one notebook.").tag(config=True)
@@ -48,12 +48,12 @@ class ContainedExecute(Execute):
         cap = self.timeout or self.budget
         self.timeout_func = lambda cell: max(1, min(cap, int(self._end - monotonic())))
         try:
-            return super().preprocess(nb, resources, km)
+            super().preprocess(nb, resources, km)
         except Exception:
             if not self._began:
                 raise
             self.log.warning("the kernel did not end cleanly", exc_info=True)
-            return nb, resources
+        return nb, resources
 
     def create_kernel_manager(self) -> Any:
         """Make the kernel manager, with the provisioner chosen here and by nothing else."""
@@ -72,10 +72,10 @@ class ContainedExecute(Execute):
             cell.outputs = [_error("NotReached", self._over)]
             return cell, resources
         try:
-            return super().preprocess_cell(cell, resources, index)
+            super().preprocess_cell(cell, resources, index)
         except Exception as error:
             self._lose(cell, index, error, resources)
-            return cell, resources
+        return cell, resources
 
     def _lose(self, cell: NotebookNode, index: int, error: Exception, resources: Any) -> None:
         """Record that the kernel was lost in this cell, and bring another one to where it was."""
@@ -92,7 +92,7 @@ class ContainedExecute(Execute):
         try:
             self._replay(index, resources)
         except Exception as failure:
-            self._over = f"the kernel was lost in an earlier cell and could not be brought back ({type(failure).__name__})"
+            self._over = f"the kernel was lost before and could not be brought back ({type(failure).__name__})"
 
     def _replay(self, upto: int, resources: Any) -> None:
         """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is."""

@@ -57,7 +57,7 @@ def configure(config: Config, checks: str | Path) -> None:
 
 
 class SubmissionExporter(NotebookExporter):
-    """A notebook exporter that reads any submitted file: what cannot be read becomes an empty notebook that says why."""
+    """Reads any submitted file: what cannot be read becomes an empty notebook that says why."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **kw: Any
@@ -164,13 +164,11 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
 
 def write(cell: NotebookNode, judged: Judged) -> None:
     """Write the verdict as the cell's only output, so that nbgrader's own reading of it gives exactly the score."""
-    data = {"text/plain": repr(judged.earned), "text/html": judged.html}
+    data: dict[str, Any] = {"text/plain": repr(judged.earned), "text/html": judged.html}
     if judged.record is not None:
         data[MIME] = judged.record  # a later pass, for points that wait, needs no kernel
     metadata = {REPORT: {"pending": judged.pending, "lines": list(judged.lines), "notes": list(judged.notes)}}
-    cell.outputs = [
-        new_output("execute_result", data, metadata=metadata, execution_count=cell.execution_count or None)
-    ]
+    cell.outputs = [new_output("execute_result", data, metadata=metadata, execution_count=cell.execution_count or None)]
 
 
 def _why(cell: NotebookNode) -> str:

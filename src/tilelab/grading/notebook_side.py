@@ -1,6 +1,7 @@
 """What a learner calls: `check` looks and says, `submit` hands in. No score is made here."""
 
 import os
+import sys
 from html import escape
 from typing import Any
 
@@ -10,7 +11,7 @@ from tilelab.grading.problems import Finding, Part, Problem, problem, split
 
 
 def check(name: str, **answers: object) -> None:
-    """Look at answers at once and say what is not right yet, without giving a right answer away.
+    """Look at answers at once, draw them, and say what is not right yet, without giving a right answer away.
 
     Parameters
     ----------
@@ -27,6 +28,7 @@ def check(name: str, **answers: object) -> None:
     made, parts = _answered(name, answers)
     findings = [(part, _look(part, made["answers"])) for part in parts]
     _display(_table_text(findings), _table_html(findings))
+    _draw(name, made["answers"])
 
 
 def submit(name: str, **answers: object) -> None:
@@ -104,8 +106,6 @@ def _passes_validation(points: float) -> None:
     Its locked 0 would read as "failed". Validate counts a cell's first result, so a result with the full points is
     published before that 0. Validate records no grade.
     """
-    import sys
-
     sys.displayhook(float(points))
 
 
@@ -121,19 +121,41 @@ def _table_html(findings: list[tuple[Part, Finding]]) -> str:
     return f'<ul style="list-style: none; padding-left: 0.5em">{items}</ul>'
 
 
+def _draw(name: str, answers: dict[str, Any]) -> None:
+    """Show a learner's answers as a picture in a notebook; a fault of the drawing must not stop them."""
+    picture = _problem(name).picture
+    shell = _shell()
+    if picture is None or shell is None:
+        return
+    try:
+        drawn = picture(answers)
+    except Exception as error:
+        print(f"your answer could not be drawn ({type(error).__name__}: {error})")
+        return
+    if drawn is not None:
+        from IPython.display import display
+
+        display(drawn)
+
+
+def _shell() -> object | None:
+    """Return the notebook's shell, or ``None`` in plain Python."""
+    if "IPython" not in sys.modules:
+        return None
+    from IPython import get_ipython
+
+    shell: object | None = get_ipython()
+    return shell
+
+
 def _display(text: str, html: str, made: dict[str, Any] | None = None) -> None:
     """Show text in a terminal and HTML in a notebook, with the record beside it where there is one."""
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        shell = None
-    else:
-        shell = get_ipython()  # type: ignore[no-untyped-call]
-    if shell is None:
+    if _shell() is None:
         print(text)
         return
+    from IPython.display import display
+
     bundle: dict[str, Any] = {"text/plain": text, "text/html": html}
     if made is not None:
         bundle[MIME] = made
-    display(bundle, raw=True)  # type: ignore[no-untyped-call]
+    display(bundle, raw=True)

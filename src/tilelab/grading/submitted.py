@@ -48,14 +48,14 @@ def read_submitted(path: str | Path) -> NotebookNode:
     except RecursionError:
         raise GradingError(f"{file.name} is nested too deep to be a notebook") from None
     except ValueError as error:
-        raise GradingError(f"{file.name} is not a complete notebook file ({error}); save it again from Jupyter") from None
+        raise GradingError(f"{file.name} is no complete notebook file ({error}); save it again from Jupyter") from None
     if not isinstance(content, dict):
         raise GradingError(f"{file.name} is not a notebook: it holds a JSON {type(content).__name__}")
     return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
 
 
 def substitute(reason: str) -> NotebookNode:
-    """Return an empty notebook that stands in for one that could not be read; its parts are judged 0 with the reason."""
+    """Return an empty notebook in place of one that could not be read; its parts are judged 0 with the reason."""
     return v4.new_notebook(metadata={NOTES: {"unread": reason}})
 
 
@@ -92,7 +92,7 @@ def _fresh(cell: dict[str, Any], number: int) -> NotebookNode:
     source = cell.get("source", "")
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
-    make = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell}.get(cell.get("cell_type"), v4.new_raw_cell)
+    make = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell}.get(str(cell.get("cell_type")), v4.new_raw_cell)
     fresh: NotebookNode = make(source if isinstance(source, str) else "", id=f"cell-{number}")
     if claimed := claimed_id(cell):
         fresh.metadata["nbgrader"] = NotebookNode(grade_id=claimed)
