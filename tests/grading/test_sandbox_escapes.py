@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sandboxes import command_lines
 
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import Limits
@@ -193,15 +194,6 @@ time.sleep(0.3)
     assert run([sys.executable, "-c", code]).ok
     time.sleep(0.2)
     assert not any(mark in line for line in command_lines())
-
-
-def command_lines():
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                yield (entry / "cmdline").read_text()
-            except OSError:
-                continue
 
 
 def test_links_in_a_submission_are_not_followed(tmp_path):

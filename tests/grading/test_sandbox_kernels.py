@@ -1,7 +1,6 @@
 """Kernels inside: they start, answer, are interrupted, and end with everything they started."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_core.utils import ensure_event_loop
+from sandboxes import command_lines
 
 from tilelab.grading.sandbox import cgroups, jail, preflight
 from tilelab.grading.sandbox.errors import SandboxError
@@ -131,15 +131,6 @@ def test_a_killed_grader_leaves_no_kernel_and_its_folder_is_swept(tmp_path, monk
     monkeypatch.setattr(jail, "YOUNG_SECONDS", -1)
     jail.Jail().close()
     assert not file.parents[1].exists()
-
-
-def command_lines():
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                yield (entry / "cmdline").read_text()
-            except OSError:
-                continue
 
 
 def test_the_preflight_passes_and_hidden_things_are_hidden(tmp_path):

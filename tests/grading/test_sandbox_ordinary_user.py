@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ordinary_user import as_ordinary_user, python
+from sandboxes import as_ordinary_user, python
 
 HERE = Path(__file__).parent
 

@@ -147,7 +147,7 @@ class Jail:
         walls += [f"--unshare-{kind}" for kind in ("pid", "ipc", "uts", "net", "cgroup-try")]
         if os.getuid():
             # bubblewrap's own number 1 is not filtered and the command's user could take it over by its memory.
-            # For root it is another user's, and is needed: it alone still ends with its parent after the change of user.
+            # For root it is another user's, and is needed: it alone ends with its parent after the change of user.
             walls += ["--as-pid-1"]
             walls += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
         walls += ["--hostname", "sandbox", *scratch, "/tmp", *view.arguments(self.show), "--proc", "/proc"]

@@ -1,4 +1,4 @@
-"""Run a command as an ordinary user, also where only root can reach this Python."""
+"""What tests of the sandbox share: commands as an ordinary user, and the processes there are."""
 
 import os
 import subprocess
@@ -41,3 +41,13 @@ def as_ordinary_user(command, folder, **options):
 def python(*arguments):
     """Return a command of this Python."""
     return [sys.executable, *arguments]
+
+
+def command_lines():
+    """Return the command line of every process but this one."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                yield (entry / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
