@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
 
@@ -20,7 +21,8 @@ import make_views  # noqa: E402  (from the folder that was just put on the path)
 def make_course(folder: Path, *assignments: str) -> Course:
     """Copy the course's configuration and checks, make the sources, and generate the assignments."""
     folder.mkdir(parents=True)
-    shutil.copy(AUTOGRADER / CONFIG, folder)
+    for file in (CONFIG, LIMITS):
+        shutil.copy(AUTOGRADER / file, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
     make_views.write_source(folder / "source")
     course = Course(folder)

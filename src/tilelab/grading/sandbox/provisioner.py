@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
-from traitlets import Float, Int, List, Unicode
+from traitlets import Bool, Float, Int, List, Unicode
 
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.jail import Jail, end, number_one
@@ -27,8 +27,8 @@ CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 START_SECONDS = 60
 #: Variables of the grader that a kernel may see.
 PASSED_ON = ("NBGRADER_EXECUTION",)
-#: Files of this name are not copied inside: a notebook beside the one that runs may hold tests or answers.
-HELD_BACK = "*.ipynb"
+#: Files that are not copied inside: a notebook beside the one that runs may hold tests or answers.
+HELD_BACK = ("*.ipynb", "timestamp.txt")
 
 
 class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
@@ -41,6 +41,7 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
     cpus = Int(Limits.cpus, help="threads that numerical libraries start").tag(config=True)
     seconds = Float(Limits.seconds, help="kept for the executor, which counts the time of cells").tag(config=True)
     output = Int(Limits.output, help="kept for the executor, which limits what cells print").tag(config=True)
+    patient = Bool(True, help="wait at the start until the kernel can be reached").tag(config=True)
     show = List(Unicode(), help="further files or folders to show inside, read-only").tag(config=True)
 
     jail: Jail | None = None
@@ -74,18 +75,23 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
         return {**kwargs, **quiet, "cmd": self.jail.command(kwargs["cmd"], variables), "env": {}, "cwd": "/"}
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Start the kernel and the watch over its limits; return when its sockets are there.
-
-        A client that connects before that would try again only 0.1 s later.
-        """
+        """Start the kernel and the watch over its limits."""
         info = await super().launch_kernel(cmd, **kwargs)
         assert self.jail is not None
         self.jail.watch(self.process)
+        if self.patient:
+            await self.reachable()
+        return info
+
+    async def reachable(self) -> None:
+        """Wait until the kernel's sockets are there: a client that connects before tries again only 0.1 s later."""
+        info = self.connection_info
         sockets = [Path(f"{info['ip']}-{info[f'{channel}_port']}") for channel in CHANNELS]
         deadline = time.monotonic() + START_SECONDS
-        while not all(map(Path.exists, sockets)) and self.process.poll() is None and time.monotonic() < deadline:
+        while not all(map(Path.exists, sockets)) and self.process and self.process.poll() is None:
+            if time.monotonic() > deadline:
+                return
             await asyncio.sleep(0.005)
-        return info
 
     async def send_signal(self, signum: int) -> None:
         """Send a signal: an interrupt goes to the kernel itself and its children, anything else ends the sandbox."""
@@ -147,10 +153,16 @@ def copy_plain_files(source: Path, target: Path) -> None:
     """
 
     def left_out(folder: str, names: Iterable[str]) -> list[str]:
-        paths = [Path(folder, name) for name in names]
-        return [
-            path.name for path in paths
-            if path.is_symlink() or path.match(HELD_BACK) or not (path.is_file() or path.is_dir())
-        ]  # fmt: skip
+        return [name for name in names if not _is_plain(Path(folder, name))]
 
     shutil.copytree(source, target, dirs_exist_ok=True, ignore=left_out)
+
+
+def plain_files(folder: Path) -> list[Path]:
+    """Return what :func:`copy_plain_files` would copy from the top of a folder."""
+    return [path for path in folder.iterdir() if _is_plain(path)] if folder.is_dir() else []
+
+
+def _is_plain(path: Path) -> bool:
+    held_back = any(path.match(pattern) for pattern in HELD_BACK)
+    return not held_back and not path.is_symlink() and (path.is_file() or path.is_dir())
