@@ -44,7 +44,7 @@ def include_folders():
         raise FileNotFoundError("the wheel nvidia-cutlass is not installed: pip install tilelab[oracle]")
     cute = Path(wheel.origin).parent / "source" / "include"
     site = Path(wheel.origin).parents[1]
-    toolkits = [*sorted(Path("/usr/local").glob("cuda*"), reverse=True), *site.glob("nvidia/*")]
+    toolkits = [*site.glob("nvidia/*"), *sorted(Path("/usr/local").glob("cuda*"), reverse=True)]
     for toolkit in toolkits:
         found = [toolkit / "include", toolkit / "include" / "cccl"]
         if (found[0] / "cuda_runtime.h").exists():
@@ -245,7 +245,7 @@ def ask_python(name):
 def record():
     """Ask everybody and write what they said."""
     compiler = subprocess.run(["g++", "-dumpfullversion"], check=True, capture_output=True, text=True).stdout.strip()
-    cute, *cuda = include_folders()
+    cute = include_folders()[0]
     cute_version = dict(
         re.findall(r"#define CUTLASS_(MAJOR|MINOR|PATCH) (\d+)", (cute / "cutlass" / "version.h").read_text())
     )

@@ -75,7 +75,9 @@ def test_the_python_libraries_differ_only_where_an_enumeration_or_cute_decides_f
         if mine == theirs or mine == "refused" or theirs.endswith("Error"):
             continue
         agree = CUTE.get(name) == mine or "policy" in case["expected"]
-        same_function = "layout" in case["expected"] and ref.table(Layout.parse(theirs)) == ref.table(Layout.parse(mine))
+        same_function = "layout" in case["expected"] and ref.table(Layout.parse(theirs)) == ref.table(
+            Layout.parse(mine)
+        )
         assert agree or same_function or name in DIFFERENT, f"{name}: {mine}, {library} says {theirs}"
 
 
