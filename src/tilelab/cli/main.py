@@ -7,7 +7,11 @@ import click
 import tilelab
 
 #: Command name -> one line of help. Each command lives in ``tilelab.cli.<name>`` as a click command ``command``.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "doctor": "what is installed, what kernels can run on here, how to get what is missing",
+    "check": "judge one notebook of yours, without a course",
+    "grade": "grade the collected submissions of an assignment",
+}
 
 
 class LazyGroup(click.Group):
