@@ -69,13 +69,12 @@ def learners_copy_of(master: Path) -> NotebookNode:
 
 
 def solution_page_of(master: Path) -> NotebookNode:
-    """Return the page with the solution in place: no markers, no nbgrader metadata, no locked zeros."""
+    """Return the page with the solution in place: no markers, no nbgrader metadata, nothing to hand in."""
     notebook = read_master(master)
+    notebook.cells = [cell for cell in notebook.cells if not cell.metadata.get("nbgrader", {}).get("grade")]
     for cell in notebook.cells:
-        graded = cell.metadata.pop("nbgrader", {}).get("grade")
+        cell.metadata.pop("nbgrader", None)
         cell.source = MARKER.sub("", cell.source).strip("\n")
-        if graded and cell.cell_type == "code":
-            cell.source = cell.source[: cell.source.rindex("\n0")]
     return notebook
 
 
