@@ -183,7 +183,7 @@ def make_tensor(engine: Any, layout: Any) -> Tensor:
     if isinstance(engine, Shaped) and not isinstance(layout, Shaped):
         raise LayoutError(f"make_tensor wants (storage, layout) in this order, not ({quote(engine)}, {quote(layout)})")
     layout = layout if isinstance(layout, (Layout, ComposedLayout)) else Layout(layout)
-    if is_int(engine) or isinstance(engine, tuple):
+    if not kind_of(engine) and (is_int(engine) or isinstance(engine, tuple)):  # an array has __index__ too
         from tilelab.layout.basis import ArithTuple
 
         start = check(engine, "offset")
