@@ -144,7 +144,7 @@ class Course:
         if only is not None:
             if only not in found:
                 raise GradingError(
-                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}"
+                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(assignment, only)}"
                 )
             return [only]
         return found
@@ -240,13 +240,13 @@ class Course:
         limits = Path(self.api.config.ContainedExecute.get("limits", ""))
         common = (released, self._checks, limits, source if plain_files(source) else None, sandboxed)
         return [
-            Job(student, assignment, self._submitted(student, assignment), *common, ahead=number + 1 < len(students))
+            Job(student, assignment, self._submitted(assignment, student), *common, ahead=number + 1 < len(students))
             for number, student in enumerate(students)
         ]
 
     def _is_graded(self, assignment: str, student: str, sandboxed: bool) -> bool:
         """Tell whether what a student handed in is what was graded, and as safely."""
-        now = fingerprint(self._submitted(student, assignment))
+        now = fingerprint(self._submitted(assignment, student))
         for name in self.notebooks(assignment):
             file = self._autograded(assignment, student) / f"{name}.ipynb"
             if not file.is_file():
@@ -268,8 +268,7 @@ class Course:
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
         """Tell whether feedback of all notebooks is there, whole, and of these grades."""
-        directory = self.api.coursedir
-        folder = Path(directory.format_path(directory.feedback_directory, student, assignment))
+        folder = self._feedback(assignment, student)
         for name in self.notebooks(assignment):
             html, graded = folder / f"{name}.html", self._autograded(assignment, student) / f"{name}.ipynb"
             if not html.is_file() or html.stat().st_mtime < graded.stat().st_mtime:
@@ -324,13 +323,17 @@ class Course:
                         reports[cell.metadata.nbgrader["grade_id"]] = output.metadata[REPORT]
         return reports
 
-    def _submitted(self, student: str, assignment: str) -> Path:
-        directory = self.api.coursedir
-        return Path(directory.format_path(directory.submitted_directory, student, assignment))
+    def _submitted(self, assignment: str, student: str) -> Path:
+        return self._folder(self.api.coursedir.submitted_directory, assignment, student)
 
     def _autograded(self, assignment: str, student: str) -> Path:
-        directory = self.api.coursedir
-        return Path(directory.format_path(directory.autograded_directory, student, assignment))
+        return self._folder(self.api.coursedir.autograded_directory, assignment, student)
+
+    def _feedback(self, assignment: str, student: str) -> Path:
+        return self._folder(self.api.coursedir.feedback_directory, assignment, student)
+
+    def _folder(self, step: str, assignment: str, student: str) -> Path:
+        return Path(self.api.coursedir.format_path(step, student, assignment))
 
 
 def _kernelspec(source: Path) -> dict[str, Any]:

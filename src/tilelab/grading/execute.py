@@ -42,7 +42,7 @@ class ContainedExecute(Execute):
     #: Name and limits of the kernel that the next notebook needs, started while this one runs.
     following: tuple[str, Limits] | None = None
     extra_arguments = List(list(ARGUMENTS), help="Arguments for learners' kernels.").tag(config=True)
-    shutdown_kernel = "immediate"
+    shutdown_kernel = "immediate"  # nothing in it is worth a farewell
     store_widget_state = False
 
     def preprocess(
@@ -53,7 +53,7 @@ class ContainedExecute(Execute):
             return nb, resources
         name = (resources or {}).get("nbgrader", {}).get("notebook", "")
         self._budget = self.allowed or budget(Path(self.limits) if self.limits else None, name)
-        self._end = monotonic() + self._budget.limits.seconds
+        self._end = float("inf")
         self._questions = _questions(nb)
         self._lost: dict[int, str] = {}
         self._over = ""
@@ -68,9 +68,9 @@ class ContainedExecute(Execute):
             self.log.warning("the kernel did not end cleanly", exc_info=True)
         return nb, resources
 
-    def _seconds_for(self, cell: NotebookNode) -> int:
+    def _seconds_for(self, cell: NotebookNode) -> float:
         own = self._budget.of(self._questions.get(cell.get("id"), ""), "cell_seconds")
-        return max(1, int(min(own, self._end - monotonic())))
+        return float(max(1.0, min(own, self._end - monotonic())))
 
     def create_kernel_manager(self) -> Any:
         """Make the kernel manager; where its kernel runs is chosen here and by nothing else."""
@@ -133,7 +133,8 @@ class ContainedExecute(Execute):
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
         """Execute one cell and survive it."""
-        self._began = True
+        if not self._began:  # a kernel's start is not the learner's time
+            self._began, self._end = True, monotonic() + self._budget.limits.seconds
         if cell.cell_type != "code":
             return cell, resources
         if not self._over and monotonic() > self._end:

@@ -28,8 +28,8 @@ ACTIVE_TEX = re.compile(r"\\(?=(?:href|url|require|style|class|cssId|unicode|htm
 IMAGES = ("image/png", "image/jpeg")
 DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 TAGS = frozenset(
-    ["a", "b", "br", "caption", "code", "div", "em", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "sup"]
-    + ["table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"]
+    {"a", "b", "br", "caption", "code", "div", "em", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "sup"}
+    | {"table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"}
 )
 
 
