@@ -9,22 +9,24 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.evaluate import GRADED, Job, Released, fingerprint
-from tilelab.grading.farm import each_evaluated
+from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
+from tilelab.grading.farm import Farm, kernels
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.sandbox.errors import SandboxError
@@ -32,6 +34,7 @@ from tilelab.grading.sandbox.preflight import require
 from tilelab.grading.sandbox.provisioner import plain_files
 
 CONFIG = "nbgrader_config.py"
+Status = Literal["graded", "kept", "failed"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Result:
     """
 
     student: str
-    status: Literal["graded", "kept", "failed"]
+    status: Status
     score: float
     points: float
     parts: tuple[PartResult, ...]
@@ -71,6 +74,15 @@ class Result:
     def notebook_score(self, notebook: str) -> float:
         """Return the score of one notebook."""
         return sum(part.score for part in self.parts if part.notebook == notebook)
+
+
+@dataclass(frozen=True)
+class FeedbackJob:
+    """Whose feedback is to be written."""
+
+    root: Path
+    assignment: str
+    student: str
 
 
 class Course:
@@ -195,23 +207,36 @@ class Course:
         try:
             ledger.settle(assignment)
             waiting = [s for s in students if force or not self._is_graded(assignment, s, sandboxed)]
-            for student in students:
-                if student not in waiting:
-                    yield self._with_feedback(ledger, assignment, student, "kept", feedback)
+            for student in set(students) - set(waiting):
+                message = ""
+                if feedback and not self._has_feedback(assignment, student):
+                    message = self.write_feedback(assignment, student)
+                yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
             if not waiting:
                 return
             if sandboxed:
                 self.require_sandbox()
-            jobs = self._jobs(assignment, waiting, sandboxed)
-            for job, outcome in each_evaluated(jobs, workers):
-                try:
+            with Farm(min(workers, len(waiting))) as farm:
+                for job in self._jobs(assignment, waiting, sandboxed):
+                    farm.start(work, job)
+                for function, argument, outcome in farm.done():
                     if isinstance(outcome, GradingError):
-                        raise outcome
-                    ledger.record(outcome)
-                except GradingError as error:
-                    yield self._result(ledger, assignment, job.student, "failed", str(error))
-                    continue
-                yield self._with_feedback(ledger, assignment, job.student, "graded", feedback)
+                        student = argument.student
+                        yield self._result(ledger, assignment, student, "failed", str(outcome))
+                    elif function is work:
+                        student = outcome.student
+                        try:
+                            ledger.record(outcome)
+                        except GradingError as error:
+                            yield self._result(ledger, assignment, student, "failed", str(error))
+                            continue
+                        if feedback:
+                            farm.start(write_feedback, FeedbackJob(self.root, assignment, student), first=True)
+                        else:
+                            yield self._result(ledger, assignment, student, "graded")
+                    else:
+                        status: Status = "failed" if outcome else "graded"
+                        yield self._result(ledger, assignment, argument.student, status, outcome)
         finally:
             ledger.close()
 
@@ -256,15 +281,12 @@ class Course:
                 return False
         return True
 
-    def _with_feedback(
-        self, ledger: Ledger, assignment: str, student: str, status: Literal["graded", "kept"], feedback: bool
-    ) -> Result:
-        message = ""
-        if feedback and not (status == "kept" and self._has_feedback(assignment, student)):
+    def write_feedback(self, assignment: str, student: str) -> str:
+        """Write one student's feedback; return what stopped it, or ``""``."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
             done = self.api.generate_feedback(assignment, student, force=True)
-            if not done["success"]:
-                message = f"graded, but no feedback: {_reason(done)}"
-        return self._result(ledger, assignment, student, "failed" if message else status, message)
+        return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
         """Tell whether feedback of all notebooks is there, whole, and of these grades."""
@@ -282,7 +304,7 @@ class Course:
         ledger: Ledger,
         assignment: str,
         student: str,
-        status: Literal["graded", "kept", "failed"],
+        status: Status,
         message: str = "",
     ) -> Result:
         reports = self._reports(assignment, student)
@@ -334,6 +356,21 @@ class Course:
 
     def _folder(self, step: str, assignment: str, student: str) -> Path:
         return Path(self.api.coursedir.format_path(step, student, assignment))
+
+
+def work(job: Job) -> Evaluated:
+    """Evaluate one submission, in a worker that keeps a kernel started ahead for the next."""
+    return evaluate(job, kernels())
+
+
+def write_feedback(job: FeedbackJob) -> str:
+    """Write one student's feedback, in a worker that keeps the course open."""
+    return _course_at(job.root).write_feedback(job.assignment, job.student)
+
+
+@lru_cache(maxsize=4)
+def _course_at(root: Path) -> Course:
+    return Course(root)
 
 
 def _kernelspec(source: Path) -> dict[str, Any]:

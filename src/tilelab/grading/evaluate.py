@@ -30,7 +30,7 @@ from tilelab.grading.restore import PlannedCell, restore
 from tilelab.grading.sandbox.emulation import run_inside
 from tilelab.grading.sandbox.limits import Limits
 from tilelab.grading.sandbox.provisioner import copy_plain_files
-from tilelab.grading.submitted import note, read_submitted, substitute
+from tilelab.grading.submitted import find_notebook, note, read_submitted, substitute
 
 #: Key of a graded notebook's metadata that says what was graded, and how.
 GRADED = "tilelab_graded"
@@ -170,15 +170,19 @@ def run_notebook(
 
 def _read(job: Job, released: Released) -> NotebookNode:
     """Return the submitted notebook with locked cells restored, or an empty one that says why it cannot be read."""
+    ids = {cell.grade_id for cell in released.plan}
+    file, renamed = find_notebook(job.folder, released.name, ids, {other.name for other in job.released})
     try:
-        nb = read_submitted(job.folder / f"{released.name}.ipynb")
+        nb = read_submitted(file)
     except GradingError as error:
         nb = substitute(str(error))
     restore(nb, released.plan)
     nb.metadata["kernelspec"] = dict(released.kernelspec)
-    if not job.sandboxed:
-        for cell in nb.cells:
-            if cell.metadata.get("nbgrader", {}).get("grade"):
+    for cell in nb.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            if renamed:
+                note(cell, renamed)
+            if not job.sandboxed:
                 note(cell, NO_SANDBOX)
     return nb
 
