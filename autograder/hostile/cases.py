@@ -195,7 +195,9 @@ CASES: dict[str, Case] = {
     # code that does not come back
     "infinite": before_order("while True: pass", NO_ORDER, "CellTimeoutError|'order' is not defined"),
     "infinite_ignore_sigint": before_order(
-        "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass", NO_ORDER, "kernel"
+        "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass",
+        NO_ORDER,
+        "not defined|kernel",
     ),
     "sigint_ignored": before_order(
         "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", NO_ORDER, "interrupted"
@@ -254,7 +256,7 @@ CASES: dict[str, Case] = {
         "        if name in ('exercise_1.py', 'exercise_1.ipynb') and 'problems' not in folder:\n"
         "            out = out or 'def check_order' in open(os.path.join(folder, name), errors='ignore').read()"
     ),
-    "read_hidden_ns": found_out("out = any('Verdict' in str(value) for value in list(globals().values()))"),
+    "read_hidden_ns": found_out("out = any('Ver' + 'dict' in str(value) for value in list(globals().values()))"),
     "gradebook_write": found_out("import glob; out = glob.glob('/**/gradebook.db', recursive=True)"),
     "atexit_regrade": found_out(
         "import subprocess\n"

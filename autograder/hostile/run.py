@@ -57,7 +57,7 @@ def faults(name: str, result: Result, html: str) -> list[str]:
         found.append("waits for a person")
     if not html:
         found.append("no feedback")
-    if "check_order" in html or "wrong_cells" in html:
+    if "lambda i, j: i + 3" in html or "plain truth value counts" in html:
         found.append("feedback shows a check")
     return found
 

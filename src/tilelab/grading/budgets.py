@@ -51,7 +51,7 @@ class Budget:
     limits: Limits = field(default_factory=lambda: Limits(seconds=300))
     cell_seconds: float = 30.0
     cell_output: int = 4_000_000
-    restarts: int = 2
+    restarts: int = 8
     questions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def of(self, part: str, key: str) -> Any:

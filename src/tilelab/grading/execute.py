@@ -7,7 +7,7 @@ Kernels run in the sandbox unless that is switched off by name.
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
@@ -148,6 +148,12 @@ class ContainedExecute(Execute):
             # A limit that ended it would end it again. Anything else may have come from outside: once more.
             if self._why_it_ended() or not self._ran_again(cell, resources, index):
                 self._lose(cell, index, error, resources)
+        except TimeoutError as error:
+            # Perhaps an earlier cell broke the kernel; then this one deserves another.
+            known = len(self._lost)
+            ran = self._ran_again(cell, resources, index, only_if=lambda: len(self._lost) > known)
+            if not ran:
+                self._lose(cell, index, error, resources)
         except Exception as error:
             self._lose(cell, index, error, resources)
         return cell, resources
@@ -157,12 +163,16 @@ class ContainedExecute(Execute):
         if _timed_out(cell) and not run_sync(self._still_runs)():
             raise TimeoutError
 
-    def _ran_again(self, cell: NotebookNode, resources: Any, index: int) -> bool:
+    def _ran_again(
+        self, cell: NotebookNode, resources: Any, index: int, only_if: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Run a cell once more in another kernel, and tell whether that one lived."""
         before, cell.outputs = cell.outputs, []
         self._sizes.pop(index, None)
         try:
             self._replay(index, resources)
+            if not only_if():
+                raise TimeoutError
             self._run(cell, resources, index)
         except Exception:
             cell.outputs = before
@@ -206,7 +216,17 @@ class ContainedExecute(Execute):
             self._over = f"the kernel was lost before and could not be brought back ({type(failure).__name__})"
 
     def _replay(self, upto: int, resources: Any) -> None:
-        """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is."""
+        """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is.
+
+        A cell after which the kernel does not answer any more is found here, and left out from then on.
+        """
+        while (broken := self._first_that_breaks(upto, resources)) is not None:
+            reason = "a cell left a kernel that does not answer"
+            self._lost[broken] = reason
+            self.nb.cells[broken].outputs.append(_error("KernelLost", reason))
+
+    def _first_that_breaks(self, upto: int, resources: Any) -> int | None:
+        """Run the cells before one in a fresh kernel; return the first that leaves it without an answer, if any."""
         self._cleanup_kernel()
         self.km = self.create_kernel_manager()
         self.start_new_kernel()
@@ -219,6 +239,9 @@ class ContainedExecute(Execute):
                     super().preprocess_cell(copy.deepcopy(recorded), resources, index)
                 finally:
                     self.nb.cells[index] = recorded
+                if not run_sync(self._still_runs)():
+                    return index
+        return None
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         """Ignore messages that reach into other cells' outputs or back into this process."""
