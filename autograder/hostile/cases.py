@@ -147,7 +147,8 @@ def scripts_everywhere(made: NotebookNode) -> None:
         "for kind in ('text/html', 'image/svg+xml', 'text/markdown', 'application/javascript', 'text/latex'):\n"
         f"    display({{kind: a if 'java' not in kind else \"{attack}\"}}, raw=True)\n"
         f"display({{'image/png': 'x\" onerror=\"{attack}'}}, raw=True)\n"
-        f"display({{'image/png': 'iVBORw0KGgo='}}, raw=True, metadata={{'image/png': {{'width': '1 onload={attack}'}}}})"
+        f"wide = {{'image/png': {{'width': '1 onload={attack}'}}}}\n"
+        "display({'image/png': 'iVBORw0KGgo='}, raw=True, metadata=wide)"
     )
 
 

@@ -106,7 +106,7 @@ def inert_output(output: NotebookNode) -> NotebookNode:
         data["text/html"] = inert_html(_text(html))
     if MIME in given:
         data["text/plain"] = data.get("text/plain", "an answer record")
-    return v4.new_output("display_data", data)
+    return v4.new_output("display_data", data or {"text/plain": "(an output of a kind that is not shown)"})
 
 
 def _text(value: Any) -> str:
