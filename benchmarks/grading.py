@@ -195,10 +195,8 @@ def main():
     for row in rows:
         print("  ".join(f"{row[name]:>22}" for name in names))
     print(f"\nkernel start: {starts['plain']:.3f} s plain, {starts['sandbox']:.3f} s in the sandbox (medians of 12)")
-    for target in result["targets"]:
-        print(
-            f"{'ok ' if target['ok'] else 'NOT'} {target['name']}: {target['value']} ({target['sense']} {target['bound']})"
-        )
+    for one in result["targets"]:
+        print(f"{'ok ' if one['ok'] else 'NOT'} {one['name']}: {one['value']} ({one['sense']} {one['bound']})")
     print(result["where"])
 
 

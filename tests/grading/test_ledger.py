@@ -251,9 +251,9 @@ for student in ("s0", "s1"):
 def test_a_full_disk_gives_a_true_message_and_keeps_the_grades(course, tmp_path):
     """The course lies on a disk of its own, which is then filled."""
     small = f'cp -r {course.root} /small/course && exec {sys.executable} -c "$0" /small/course'
-    walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(6 << 20), "--tmpfs", "/small"]
+    walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(24 << 20), "--tmpfs", "/small"]
     if not Path("/small").exists():
-        walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(6 << 20), "--tmpfs", "/mnt"]
+        walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(24 << 20), "--tmpfs", "/mnt"]
         small = small.replace("/small", "/mnt")
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(
