@@ -91,7 +91,7 @@ def compose(a: Layout, b: Layout, trace: list[str] | None = None) -> Layout:
             trace.append(
                 f"all modes together reach {loads[i]} in A's mode {extents[i]}:{steps[i]}, which {fate} {extents[i]}"
             )
-        trace.append(f"A∘B = {result}")
+        trace.append(f"one mode of B after the other: {'candidate' if carries else 'A∘B'} = {result}")
     if carries:
         _prove(a, b, extents, steps, result)
     return result
@@ -116,6 +116,8 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
     if m < 0 and last:
         raise LayoutError(f"mode {n}:{m} of B starts below the first element of A = {_flat(extents, steps)}")
     if not last:  # A is one run: every mode stays one
+        if trace is not None:
+            trace.append(f"A is one run of stride {steps[0]}: mode {n}:{m} of B becomes {n}:{m * steps[0]}")
         return n, m * steps[0]
     i, total, start = 0, n, m
     shape: list[int] = []
@@ -171,7 +173,7 @@ def _prove(a: Layout, b: Layout, extents: list[int], steps: list[Any], result: L
         right, candidate = a(index), _at(result, b, coordinate)
         message += f"; at {show(coordinate)} A(B) = A({index}) = {right}, but the candidate {result} gives {candidate}"
     if b.size <= FITTED:
-        other = fit_layout(b.shape, lambda c: a(b(c)))
+        other = fit_layout(b.shape, lambda c: a._at(b(c)))
         message += (
             f"; no layout of shape {show(b.shape)} has these offsets"
             if other is None

@@ -62,7 +62,8 @@ def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = N
     shape, stride, end = [], [], 1
     for step, extent in modes:
         if trace is not None:
-            gap = f"{step // end}:{end} fills the gap" if step > end else "no gap"
+            fills = "fills the gap" if step % end == 0 else "fits into the gap and leaves elements out"
+            gap = f"{step // end}:{end} {fills}" if step > end else "no gap"
             trace.append(f"mode {extent}:{step} starts at {step}, filled so far up to {end}: {gap}")
         shape.append(step // end)
         stride.append(end)

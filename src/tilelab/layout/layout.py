@@ -215,11 +215,13 @@ class Layout(Shaped):
         """
         one = coordinate[0] if len(coordinate) == 1 else coordinate
         if type(one) is int and one >= 0:
-            return self._at(one)
-        crd = check(one, "coordinate", (type(None),))
-        if has_none(crd):
-            return slice_and_offset(crd, self)[0]
-        return _crd2idx(crd, self._shape, self._stride)
+            offset = self._at(one)
+        else:
+            crd = check(one, "coordinate", (type(None),))
+            if has_none(crd):
+                return slice_and_offset(crd, self)[0]
+            offset = _crd2idx(crd, self._shape, self._stride)
+        return offset if type(offset) is int else getattr(offset, "value", offset)
 
     def _at(self, idx: int) -> Any:
         shape, stride = self.flat()
