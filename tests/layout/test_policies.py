@@ -43,6 +43,8 @@ def test_repeated_offsets_are_refused(operation):
 
 def test_inverses():
     with pytest.raises(LayoutError, match="does not divide"):
+        tl.left_inverse(Layout((2, 2), (2, 5)))
+    with pytest.raises(LayoutError, match="starts before 4"):
         tl.left_inverse(Layout((2, 2), (2, 3)))
     assert tl.right_inverse(Layout((2, 3), (1, 1))) == Layout(2, 1)
 
