@@ -104,6 +104,12 @@ def test_a_coordinate_and_an_element_are_shown_as_such():
     assert set("abcdefghijklmnopqrstuvwx") <= set(texts(PICTURES["tensor"]()))
 
 
+def test_elements_of_arrays_are_short_numbers():
+    torch = pytest.importorskip("torch")
+    tensor = tl.make_tensor(torch.tensor([1 / 3, 2.5, 1e6, 4]), Layout((2, 2)))
+    assert {"0.3333", "2.5", "1e+06", "4"} <= set(texts(draw.layout(tensor)))
+
+
 def test_left_out_slices_are_said():
     assert any("the first 12 of 20 slices" in text for text in texts(PICTURES["slices"]()))
 

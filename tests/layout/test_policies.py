@@ -97,6 +97,14 @@ def test_swizzled_layouts_are_changed_inside():
     assert huge.cosize == 2**40
 
 
+def test_swizzles_and_swizzled_layouts_are_values():
+    swizzled = tl.composition(Swizzle(2, 0, 3), Layout((8, 8), (8, 1)))
+    assert len({swizzled, tl.composition(Swizzle(2, 0, 3), Layout((8, 8), (8, 1))), Layout(8)}) == 2
+    for value, name in ((swizzled, "offset"), (Swizzle(2, 0, 3), "bits")):
+        with pytest.raises(AttributeError):
+            setattr(value, name, 1)
+
+
 def test_text_of_one():
     assert Layout.parse("(8):(2)") == Layout((8,), (2,))
     assert str(Layout((8,), (2,))) == "(8,):(2,)"

@@ -46,10 +46,15 @@ def layout(value: Any) -> Picture:
 
     def look(coordinate: Any) -> Cell:
         offset = where(coordinate)
-        text = str(value[coordinate]) if isinstance(value, Tensor) else show(offset)
+        text = _element(value[coordinate]) if isinstance(value, Tensor) else show(offset)
         return Cell(text, paint(offset, coordinate), f"{show(idx2crd(coordinate, value.shape))} → {text}")
 
     return table(value.shape, look, repr(value))
+
+
+def _element(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _by_offset(value: Any) -> Callable[[Any, Any], str]:

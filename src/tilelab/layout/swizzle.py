@@ -63,20 +63,22 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class ComposedLayout(Shaped):
     """The function ``c → outer(offset + inner(c))``, for an outer swizzle or layout.
 
     Whatever changes a layout's shape (``coalesce``, ``composition``, the divisions, slices …) changes the inner one.
     """
 
-    __slots__ = ("inner", "offset", "outer")
+    outer: Any
+    offset: Any
+    inner: Any
 
-    def __init__(self, outer: Any, offset: Any, inner: Any) -> None:
-        if not isinstance(outer, (Swizzle, Layout)):
-            raise LayoutError(f"the outer function of a composed layout is a Swizzle or a Layout, not {quote(outer)}")
-        if not isinstance(inner, (Layout, ComposedLayout)):
-            raise LayoutError(f"the inner layout of a composed layout is a layout, not {quote(inner)}")
-        self.outer, self.offset, self.inner = outer, check(offset, "offset"), inner
+    def __post_init__(self) -> None:
+        check(self.offset, "offset")
+        if not isinstance(self.outer, (Swizzle, Layout)) or not isinstance(self.inner, (Layout, ComposedLayout)):
+            wanted = "a Swizzle or Layout outside and a layout inside"
+            raise LayoutError(f"a composed layout has {wanted}, not {quote(self.outer)} and {quote(self.inner)}")
 
     @property
     def shape(self) -> Any:
@@ -128,14 +130,6 @@ class ComposedLayout(Shaped):
 
     def _lift(self, function: Callable[[Any], Any]) -> ComposedLayout:
         return ComposedLayout(self.outer, self.offset, self.inner._lift(function))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ComposedLayout):
-            return NotImplemented
-        return bool((self.outer, self.offset, self.inner) == (other.outer, other.offset, other.inner))
-
-    def __hash__(self) -> int:
-        return hash((self.outer, self.offset, self.inner))
 
     def text(self, static: bool = False) -> str:
         """Return the layout as CuTe prints it: ``Sw<2,0,3> o 0 o (8,8):(8,1)``."""
