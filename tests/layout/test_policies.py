@@ -1,5 +1,6 @@
 """The decisions listed in ``book/where-we-differ.md``, where more than one answer would be right."""
 
+import pickle
 import re
 from pathlib import Path
 
@@ -101,8 +102,9 @@ def test_swizzles_and_swizzled_layouts_are_values():
     swizzled = tl.composition(Swizzle(2, 0, 3), Layout((8, 8), (8, 1)))
     assert len({swizzled, tl.composition(Swizzle(2, 0, 3), Layout((8, 8), (8, 1))), Layout(8)}) == 2
     for value, name in ((swizzled, "offset"), (Swizzle(2, 0, 3), "bits")):
-        with pytest.raises(AttributeError):
+        with pytest.raises(AttributeError, match="never changes"):
             setattr(value, name, 1)
+        assert pickle.loads(pickle.dumps(value)) == value
 
 
 def test_text_of_one():

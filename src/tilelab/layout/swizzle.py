@@ -6,16 +6,14 @@ Source: CuTe's ``swizzle.hpp`` and ``layout_composed.hpp``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none
-from tilelab.layout.layout import Layout, Shaped, slice_and_offset
+from tilelab.layout.layout import Frozen, Layout, Shaped, slice_and_offset
 
 
-@dataclass(frozen=True, slots=True)
-class Swizzle:
+class Swizzle(Frozen):
     """The function ``x ^ ((x & mask) >> shift)`` on offsets; applied twice it gives the offset back.
 
     ``bits`` bits starting at bit ``base + shift`` are exclusive-or'ed into those starting at bit ``base``. A negative
@@ -27,13 +25,14 @@ class Swizzle:
         When ``bits`` or ``base`` is negative, or ``|shift| < bits``, so that the two groups of bits would overlap.
     """
 
+    __slots__ = ("bits", "base", "shift")  # noqa: RUF023  (the order of the parts)
     bits: int
     base: int
     shift: int
 
-    def __post_init__(self) -> None:
-        for name in ("bits", "base", "shift"):
-            value = check(getattr(self, name), f"Swizzle's {name}")
+    def __init__(self, bits: int, base: int, shift: int) -> None:
+        for name, given in zip(self.__slots__, (bits, base, shift), strict=True):
+            value = check(given, f"Swizzle's {name}")
             if not isinstance(value, int) or (name != "shift" and value < 0):
                 raise LayoutError(f"Swizzle's {name} must be an integer, at least 0, not {quote(value)}")
             object.__setattr__(self, name, value)
@@ -63,22 +62,23 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ComposedLayout(Shaped):
+class ComposedLayout(Shaped, Frozen):
     """The function ``c → outer(offset + inner(c))``, for an outer swizzle or layout.
 
     Whatever changes a layout's shape (``coalesce``, ``composition``, the divisions, slices …) changes the inner one.
     """
 
+    __slots__ = ("outer", "offset", "inner")  # noqa: RUF023  (the order of the parts)
     outer: Any
     offset: Any
     inner: Any
 
-    def __post_init__(self) -> None:
-        check(self.offset, "offset")
-        if not isinstance(self.outer, (Swizzle, Layout)) or not isinstance(self.inner, (Layout, ComposedLayout)):
+    def __init__(self, outer: Any, offset: Any, inner: Any) -> None:
+        if not isinstance(outer, (Swizzle, Layout)) or not isinstance(inner, (Layout, ComposedLayout)):
             wanted = "a Swizzle or Layout outside and a layout inside"
-            raise LayoutError(f"a composed layout has {wanted}, not {quote(self.outer)} and {quote(self.inner)}")
+            raise LayoutError(f"a composed layout has {wanted}, not {quote(outer)} and {quote(inner)}")
+        for name, value in zip(self.__slots__, (outer, check(offset, "offset"), inner), strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def shape(self) -> Any:
