@@ -101,7 +101,9 @@ def explain(operation: Callable[..., Any], *operands: Any) -> Explanation:
     if operation is complement:
         cotarget = operands[1] if len(operands) > 1 else None
         room = "" if cotarget is None else f" in {quote(cotarget)}"
-        return Explanation(f"complement of {first}{room}", [first], lambda told: complement(first, cotarget, told))
+        return Explanation(
+            f"complement of {first}{room}", [first], lambda told: complement(first, cotarget, trace=told)
+        )
     if not isinstance(first, Layout) or len(operands) != 2:
         raise LayoutError(f"explain wants two layouts for this operation, not {quote(operands)}")
     second = operands[1]

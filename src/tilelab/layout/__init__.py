@@ -20,7 +20,7 @@ from tilelab.layout.inverse import (
     complement, domain_distribute, left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace,
     right_inverse,
 )
-from tilelab.layout.layout import Layout, LayoutLeft, LayoutRight, Shaped, as_layout, crd2idx, slice_, slice_and_offset
+from tilelab.layout.layout import Layout, LayoutLeft, LayoutRight, Shaped, crd2idx, slice_, slice_and_offset
 from tilelab.layout.printing import format_layout, format_tensor, print_layout, print_tensor
 from tilelab.layout.products import (
     blocked_product, flat_product, logical_product, make_fragment_like, make_identity_layout, make_layout,
@@ -29,7 +29,7 @@ from tilelab.layout.products import (
 )
 from tilelab.layout.recast import downcast, recast, upcast
 from tilelab.layout.simplify import coalesce, filter, filter_zeros, flatten_layout, group, select, sort, take
-from tilelab.layout.swizzle import ComposedLayout, Swizzle, linear_bases
+from tilelab.layout.swizzle import ComposedLayout, Swizzle, as_function, linear_bases
 from tilelab.layout.tables import offset_table
 from tilelab.layout.tensor import (
     Tensor, inner_partition, local_partition, local_tile, make_identity_tensor, make_tensor, outer_partition,
@@ -65,12 +65,12 @@ def size(value: Any) -> int:
 
 def cosize(layout: Any) -> int:
     """Return how many elements a buffer for a layout needs."""
-    return as_layout(layout).cosize  # type: ignore[no-any-return]
+    return as_function(getattr(layout, "layout", layout)).cosize  # type: ignore[no-any-return]
 
 
 def coshape(layout: Any) -> Any:
     """Return the smallest shape that holds everything a layout gives; the cosize where it gives offsets."""
-    return as_layout(layout).coshape
+    return as_function(getattr(layout, "layout", layout)).coshape
 
 
 def flatten(value: Any) -> Any:

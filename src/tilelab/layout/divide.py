@@ -80,7 +80,7 @@ def divided(layout: Layout, tiler: Any, trace: list[str] | None = None) -> Divis
             parts.append(divided(mode, tile, trace))
         return _division(joined(parts + modes[len(parts) :]), [cut for part in parts for cut in part._cuts])
     tile = as_tile(tiler)
-    index = joined([tile, complement(tile, layout.size, trace)])
+    index = joined([tile, complement(tile, layout.size, trace=trace)])
     if trace is not None:
         trace.append(f"A is read in the order of (tile, rest) = {index}")
     try:

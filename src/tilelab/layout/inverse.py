@@ -33,7 +33,7 @@ def ordered_modes(layout: Layout, what: str) -> list[tuple[int, int]]:
     return modes
 
 
-def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = None) -> Layout:
+def complement(layout: Layout, cotarget: Any = None, *, trace: list[str] | None = None) -> Layout:
     """Return the layout of the steps that repeat ``layout`` through ``cotarget`` elements without overlap.
 
     >>> complement(Layout(4, 2), 24)
@@ -165,13 +165,13 @@ def max_common_vector(a: Layout, b: Layout) -> int:
 
 def max_alignment(layout: Layout) -> int:
     """Return the largest ``n`` for which ``upcast(layout, n)`` groups whole elements: vectors of ``n`` stay aligned."""
+    int_modes(layout, "max_alignment")
     run, rest = 1, []
     for step, extent, _ in sorted(_placed(layout), key=lambda mode: abs(mode[0])):
         if step == run:
             run *= extent
         elif step != 0:
             rest.append(step)
-    int_modes(layout, "max_alignment")
     return gcd(run, *rest)
 
 

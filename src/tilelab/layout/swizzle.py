@@ -86,6 +86,11 @@ class ComposedLayout(Shaped, Frozen):
         return self.inner.shape
 
     @property
+    def coshape(self) -> int:
+        """The same as :attr:`cosize`."""
+        return self.cosize
+
+    @property
     def cosize(self) -> int:
         """How many elements a buffer needs: the largest offset that occurs, plus one; exact for swizzles."""
         return 1 + max(self._largest())
@@ -140,6 +145,13 @@ class ComposedLayout(Shaped, Frozen):
         return f"{self.outer!r} o {self.offset} o {self.inner!r}"
 
 
+def as_function(value: Any) -> Any:
+    """Return a layout or swizzled layout as it is, or say that something else was given."""
+    if isinstance(value, (Layout, ComposedLayout)):
+        return value
+    raise LayoutError(f"a layout or swizzled layout was wanted, not {quote(value)} ({type(value).__name__})")
+
+
 def linear_bases(layout: Any) -> list[int]:
     """Return the offsets of the indices 1, 2, 4, …: the columns of a layout as a linear map over the bits (F2).
 
@@ -148,10 +160,12 @@ def linear_bases(layout: Any) -> list[int]:
     LayoutError
         When the size is no power of two, or the layout is not linear over bits.
     """
-    size = layout.size
+    size = as_function(layout).size
     bases = [layout(1 << bit) for bit in range(size.bit_length() - 1)]
-    if size & (size - 1) or size > 1 << 20:
-        raise LayoutError(f"{layout!r} has {size} elements; a map over bits needs a power of two, at most 2^20")
+    if size & (size - 1) or size > 1 << 20 or not all(isinstance(base, int) for base in bases):
+        raise LayoutError(
+            f"{layout!r} has {size} elements; a map over bits needs offsets of a power of two, at most 2^20"
+        )
     table = [layout(0)]
     for base in bases:
         table += [offset ^ base for offset in table]

@@ -14,7 +14,7 @@ from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none, idx2crd, is_int, leaves, product, product_each, rebuild, show
 from tilelab.layout.layout import Layout, Shaped, as_layout, slice_and_offset
 from tilelab.layout.products import make_identity_layout
-from tilelab.layout.simplify import merged
+from tilelab.layout.simplify import int_modes, merged
 from tilelab.layout.storage import alike, described, flat_view, kind_of, strided
 from tilelab.layout.swizzle import ComposedLayout
 from tilelab.layout.tables import offset_table
@@ -62,6 +62,9 @@ class Tensor(Shaped):
             return Tensor(self.storage, layout, self.offset + offset)
         place = self._place(coordinate)
         return getattr(place, "value", place) if self.storage is None else self.storage[place]
+
+    def _sliced(self, coordinate: Any) -> Any:
+        return self[coordinate]
 
     def __call__(self, *coordinate: Any) -> Any:
         """Return the element at a coordinate, or with ``None`` in it the tensor of that slice."""
@@ -274,7 +277,8 @@ def local_partition(tensor: Any, layout: Any, index: Any, proj: Any = None) -> T
     >>> local_partition(Layout((8, 8), (8, 1)), Layout((2, 4), (4, 1)), 5)
     9 o (4,2):(16,4)
     """
-    threads = as_layout(layout, "a layout of threads")
+    threads = layout
+    int_modes(threads, "local_partition")
     coordinate = idx2crd(index, threads.shape, threads.stride)
     if threads(coordinate) != index:
         raise LayoutError(f"thread {quote(index)} stands nowhere in the layout {threads} of threads")
