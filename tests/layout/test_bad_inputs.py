@@ -55,7 +55,7 @@ BAD = [
     (lambda: Layout(3, 2**62), "4611686018427387904"),
     (lambda: Layout(deep(200)), "nested deeper than 64"),
     (lambda: Layout(deep(200), deep(200)), "nested deeper than 64"),
-    (lambda: Layout.parse("(" * 200 + "1" + ")" * 200), "nested deeper than 64"),
+    (lambda: Layout.parse("(" * 200 + "1" + ")" * 200), "nested at most 64"),
     (lambda: A(deep(200)), "nested deeper than 64"),
     # texts
     (lambda: Layout.parse(""), "''"),

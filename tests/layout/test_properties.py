@@ -5,14 +5,11 @@ from math import lcm
 
 import layout_reference as ref
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilelab as tl
 from tilelab import Layout, LayoutError, Swizzle
-
-settings.register_profile("tilelab", max_examples=100, deadline=None, derandomize=True)
-settings.load_profile("tilelab")
 
 any_layout, distinct = ref.layouts(), ref.ordered_layouts()
 small = ref.layouts(most=24)
