@@ -19,7 +19,7 @@ class Writer:
     def index(self) -> str:
         """A word of shared memory."""
         r = self.random
-        if self.tame and r.random() < 0.93:
+        if self.tame and r.random() < 0.97:
             return "tx"
         return r.choice(
             [
@@ -91,7 +91,7 @@ class Writer:
                     *self.statements(depth - 1, indent + 1, True)]  # fmt: skip
         if kind < 0.84 and in_loop:
             return [f"{pad}if tx % {r.randint(2, 5)} == 0:", f"{pad}    {r.choice(['break', 'continue'])}"]
-        if kind < 0.85:
+        if kind < 0.843:
             return [f"{pad}if tx == {r.randrange(99)}:", f"{pad}    return"]
         return [f"{pad}cuda.syncthreads()"]
 
@@ -129,7 +129,8 @@ class Writer:
                 "    cuda.syncthreads()"]  # fmt: skip
         if self.random.random() < 0.1:
             head = [line for line in head if "a[1] = tx" not in line]
-        return "\n".join([*head, *self.statements(3, 1, False), "    out[b * cuda.blockDim.x + tx] = x", ""])
+        return "\n".join([*head, *self.statements(3, 1, False),
+                          *self.statements(3, 1, False), *self.statements(2, 1, False), "    out[b * cuda.blockDim.x + tx] = x", ""])
 
 
 HEAD = """\

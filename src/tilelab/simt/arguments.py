@@ -83,7 +83,7 @@ class Arguments:
             else:
                 groups.append([span])
         made: dict[int, Argument] = {}
-        for group in groups:
+        for group in sorted(groups, key=lambda g: min(i for i, *_ in g)):
             made |= self._memory(group)
         return made
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from tilelab.hardware.banks import bank_counts
 from tilelab.hardware.sectors import warp_traffic
 from tilelab.simt import tree
-from tilelab.simt.masks import Mask, Value, minus, part
+from tilelab.simt.masks import Mask, Value, merge, minus, part, union
 from tilelab.simt.races import Access
-from tilelab.simt.runtime import poisoned
+from tilelab.simt.runtime import NeedsThreads, poisoned
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -228,6 +228,16 @@ class View:
         for extent in self.shape:
             size = size * extent
         return size
+
+    def merged(self, mask: Mask, old: Any) -> "View":
+        """This view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
+        if not isinstance(old, View) or old.data is not self.data or old.strides != self.strides:
+            raise NeedsThreads
+        return type(self)(
+            self.lanes, self.piece, self.element, self.data, merge(mask, self.offset, old.offset),
+            tuple(merge(mask, a, b) for a, b in zip(self.shape, old.shape, strict=True)), self.strides, self.name,
+            self.base, self.address,
+        )  # fmt: skip
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
@@ -518,6 +528,10 @@ class LocalView:
         self.matrix: NDArray[Any] | None = None
         self.known: NDArray[np.bool_] | None = None
 
+    def merged(self, mask: Mask, old: Any) -> "LocalView":
+        """Lanes cannot hold different local arrays under one name."""
+        raise NeedsThreads
+
     def _number(self, index: tuple[Value, ...], mask: Mask, site: tree.Site) -> Value:
         flat: Value = 0
         for axis, i in enumerate(index):
@@ -564,8 +578,6 @@ class LocalView:
         if rt.checks:
             self._count(mask, place)
         if isinstance(flat, int) and self.matrix is None:
-            from tilelab.simt.masks import merge, union
-
             old = self.rows[flat]
             self.rows[flat] = merge(mask, value, self._poison() if old is None and mask is not None else old)
             if self.written[flat] is not mask:

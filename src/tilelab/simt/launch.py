@@ -177,7 +177,7 @@ def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding
 
 def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
     """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
-    if finding.kind not in ("divergence", "warp", "bounds", "negative index"):
+    if finding.kind == "budget":
         return finding
     after = [m.data.copy() if m.written else None for m in run.memories]
     trial = Ledger(run.program)

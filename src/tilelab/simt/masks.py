@@ -27,7 +27,7 @@ def merge(mask: Mask, new: Value, old: Value) -> Value:
         old, np.ndarray | np.generic | int | float
     ):
         return np.where(mask, new, old)
-    return new
+    return new.merged(mask, old) if hasattr(new, "merged") else new
 
 
 def union(a: Mask, b: Mask) -> Mask:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tilelab.simt import tree
 from tilelab.simt.errors import Dim3, Finding
 
-RANKS = {"race": 0, "uninitialised": 1, "bounds": 2, "negative index": 2, "warp": 3, "divergence": 4, "budget": 5}
+#: What is told first of one phase: a race may only follow from a barrier that some threads miss, and a bad index from a race.
+RANKS = {"divergence": 0, "warp": 0, "race": 1, "uninitialised": 2, "bounds": 3, "negative index": 3, "budget": 4}
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes (atomically)"}
 
 
