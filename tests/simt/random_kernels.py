@@ -14,6 +14,7 @@ class Writer:
         self.loops = 0
         # Kernels with few barriers and many shared accesses nearly all race; most kernels keep to their own words.
         self.tame = self.random.random() < 0.7
+        self.counter = self.random.choice(["add", "max"])  # one only: a mixture depends on the order
         self.features = {f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3}
 
     def index(self) -> str:
@@ -105,7 +106,7 @@ class Writer:
             op = r.choice(["add", "max", "min", "sub", "xor", "exch"])
             if r.random() < 0.5:
                 return [f"cuda.atomic.{op}(c, {r.randrange(4)}, x + tx)"]
-            return [f"cuda.atomic.{r.choice(['add', 'max'])}(g, tx % 5, 1)"]
+            return [f"cuda.atomic.{self.counter}(g, tx % 5, 1 + tx % 3)"]
         if feature == "warp":
             return [r.choice([f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})", "cuda.syncwarp()",
                               f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"])]  # fmt: skip
