@@ -15,7 +15,9 @@ class Writer:
         # Kernels with few barriers and many shared accesses nearly all race; most kernels keep to their own words.
         self.tame = self.random.random() < 0.7
         self.counter = self.random.choice(["add", "max"])  # one only: a mixture depends on the order
-        self.features = {f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3}
+        self.features = {
+            f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3
+        }
 
     def index(self) -> str:
         """A word of shared memory."""
@@ -130,8 +132,16 @@ class Writer:
                 "    cuda.syncthreads()"]  # fmt: skip
         if self.random.random() < 0.1:
             head = [line for line in head if "a[1] = tx" not in line]
-        return "\n".join([*head, *self.statements(3, 1, False),
-                          *self.statements(3, 1, False), *self.statements(2, 1, False), "    out[b * cuda.blockDim.x + tx] = x", ""])
+        return "\n".join(
+            [
+                *head,
+                *self.statements(3, 1, False),
+                *self.statements(3, 1, False),
+                *self.statements(2, 1, False),
+                "    out[b * cuda.blockDim.x + tx] = x",
+                "",
+            ]
+        )
 
 
 HEAD = """\

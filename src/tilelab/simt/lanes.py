@@ -1,8 +1,8 @@
 """The engine of lanes: all threads of a chunk of blocks in step, one NumPy operation for all of them.
 
-A kernel is rewritten once (:mod:`tilelab.simt.lanes_code`) into a Python function over arrays with one element a lane; a
-mask says which lanes take part. Lanes of a warp are thereby in step, yet nothing is concluded from that: races are found
-from the log of accesses between two barriers, as if every order were possible.
+A kernel is rewritten once (:mod:`tilelab.simt.lanes_code`) into a Python function over arrays with one element a
+lane; a mask says which lanes take part. Lanes of a warp are thereby in step, yet nothing is concluded from that:
+races are found from the log of accesses between two barriers, as if every order were possible.
 """
 
 from collections.abc import Callable

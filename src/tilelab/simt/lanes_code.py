@@ -1,9 +1,9 @@
 """From the typed tree to Python over lanes.
 
 Each function becomes a Python function with a mask as second parameter. Statements run under the mask named by the
-branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a mask
-keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the variable
-lives only inside this branch.
+branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a
+mask keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the
+variable lives only inside this branch.
 """
 
 from collections import Counter

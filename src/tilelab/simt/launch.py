@@ -1,8 +1,8 @@
 """A launch from arguments to results: limits, the choice of engine, chunks of blocks, and what happens at an error.
 
-Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to where
-they were, the chunk runs again a block at a time, and the first block with an error is run once more by the plain engine,
-which sees where each thread stands.
+Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to
+where they were, the chunk runs again a block at a time, and the first block with an error is run once more by the
+plain engine, which sees where each thread stands.
 """
 
 import sys

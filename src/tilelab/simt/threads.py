@@ -1,7 +1,8 @@
 """The plain engine: one Python generator for each thread, run in turn between barriers.
 
-It is slow and simple. It runs what lanes cannot (loops that wait for another thread), runs threads and blocks in a random
-order where a seed asks for it, tells where each thread stood when a block fails, and is what the lanes are tested against.
+It is slow and simple. It runs what lanes cannot (loops that wait for another thread), runs threads and blocks in a
+random order where a seed asks for it, tells where each thread stood when a block fails, and is what the lanes are
+tested against.
 """
 
 from collections.abc import Generator

@@ -1,7 +1,7 @@
 """From the typed tree to Python for one thread.
 
-A function that may wait (a barrier, a warp instruction) becomes a generator. Every access is told its place in the source
-and the rounds of the loops around it, so that the accesses a warp makes together can be put together again.
+A function that may wait (a barrier, a warp instruction) becomes a generator. Every access is told its place in the
+source and the rounds of the loops around it, so that the accesses a warp makes together can be put together again.
 """
 
 from collections.abc import Callable
