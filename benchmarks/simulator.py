@@ -1,7 +1,7 @@
 """The simulator's speed: against numba-cuda's simulator in the same hour, and growing with the size of the work.
 
-``--numba-python`` names an interpreter that has numba-cuda; both simulators then run the same kernels in turn, each in a
-process of its own. Without it only our own times are measured. CPU seconds, best of five.
+``--numba-python`` names an interpreter that has numba-cuda; both simulators then run the same kernels in turn, each
+in a process of its own. Without it only our own times are measured. CPU seconds, best of five.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The simulator held to a GPU: Nsight Compute's counters, compute-sanitizer's races, and numba-cuda's results.
 
-On a machine with an NVIDIA GPU, ``ncu``, ``compute-sanitizer`` and ``nvcc`` it does all three and compares. The two steps
-can be apart: ``--collect DIR`` runs on the GPU and writes what it read, ``--compare DIR`` needs no GPU.
+On a machine with an NVIDIA GPU, ``ncu``, ``compute-sanitizer`` and ``nvcc`` it does all three and compares. The two
+steps can be apart: ``--collect DIR`` runs on the GPU and writes what it read, ``--compare DIR`` needs no GPU.
 """
 
 import csv
@@ -271,7 +271,8 @@ def recorded(folder: Path) -> dict[str, object]:
     ).stdout.strip()
     return {
         "date": date.today().isoformat(), **where,
-        "distribution": "indices as listed by patterns() (seed 7); whole numbers between -8 and 8 (seed 0)", "commit": commit,
+        "distribution": "indices as listed by patterns() (seed 7); whole numbers between -8 and 8 (seed 0)",
+        "commit": commit,
     }  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def test_divergence(engine):
 @cuda.jit
 def two_on_one_line(out):
     a = cuda.shared.array(N, int32)
-    b = cuda.shared.array(N, int32)  # noqa: E702
+    b = cuda.shared.array(N, int32)
     i = cuda.threadIdx.x
     a[i] = 1
     b[i] = 2

@@ -72,9 +72,35 @@ def _bits(bits: int) -> dict[str, Function]:
 FUNCTIONS: dict[str, Function] = {
     name: getattr(np, name)
     for name in (
-        "sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc fabs rint degrees radians "
-        "exp2 cbrt fmod hypot copysign isnan isinf isfinite"
-    ).split()
+        "sqrt",
+        "exp",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "floor",
+        "ceil",
+        "trunc",
+        "fabs",
+        "rint",
+        "degrees",
+        "radians",
+        "exp2",
+        "cbrt",
+        "fmod",
+        "hypot",
+        "copysign",
+        "isnan",
+        "isinf",
+        "isfinite",
+    )
 }
 FUNCTIONS |= {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,

@@ -65,7 +65,7 @@ class _Writer:
         self.lines, self.depth = [], 1
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("_returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
-        variables = sorted({n for n in self.total} - set(self.function.params))
+        variables = sorted(set(self.total) - set(self.function.params))
         if variables:
             self.line("=".join(f"v_{v}" for v in variables) + "=None")
         for name, variable in self.specials.items():

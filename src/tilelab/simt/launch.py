@@ -151,7 +151,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
                 _restore(run, before)
                 lanes.forget()
                 ledger.revert(mark)
-                lanes.rewind(first)
+                lanes.memory.rewind(first)
                 fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count)
                 fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
                 break
@@ -159,7 +159,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
     finally:
         for place in places:
             place.known.clear()
-    return fatal, lanes.touched()
+    return fatal, lanes.memory.touched()
 
 
 def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding:

@@ -14,12 +14,14 @@ from tilelab.simt.table import by_line
 
 _STYLE = """<style>
 .tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
-html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{--tl-bad:#ff9c94;--tl-warn:#f2cc60;--tl-good:#7ee2a8}
+html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
+ --tl-bad:#ff9c94;--tl-warn:#f2cc60;--tl-good:#7ee2a8}
 .tl-report table{border-collapse:collapse;margin:.5em 0;font-size:.85em}
 .tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
 .tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
 .tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
-.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)} .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
+.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)}
+.tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
 </style>"""

@@ -215,7 +215,7 @@ class _Writer:
             case tree.Warp():
                 args_ = self.index(node.args)
                 return f"(yield ('warp',{node.line},{node.name!r},{args_},{self.here()}))"
-            case tree.Call(function=function, args=args, number=number):
+            case tree.Call(function=function, args=args):
                 passed = "".join("," + self.e(a) for a in args)
                 call = f"_f{self.numbers[id(function)]}(_t,{self.here()}{passed})"
                 return f"(yield from {call})" if function.suspends else call
