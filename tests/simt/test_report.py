@@ -74,7 +74,7 @@ def test_as_a_page():
     assert html.count("<svg") >= 5
     assert 'type="range"' in html
     assert "<script" not in html
-    assert re.search(r"tile\[tx, ty\] is a 8-way conflict", html)
+    assert re.search(r"tile\[tx, ty\], 8-way; who waits", html)
     assert len(html) < 1_000_000
     empty = cuda.inspect(split)[1, 32](np.zeros(32, np.float32), 1)._repr_html_()
     assert "nothing wrong was found" in empty

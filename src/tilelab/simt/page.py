@@ -69,10 +69,10 @@ def _banks(report: Report) -> str:
     shared = [a for a in report.accesses if a.space == "shared" and a.example]
     if not shared:
         return ""
-    rows = [(f"line {a.line} {a.kind} {a.text}", a.example, a.width) for a in shared]
+    rows = [(f"{a.line} {a.array}", a.example, a.width) for a in shared]
     parts = [bank_heat_map(rows).svg]
     for access in report.conflicts[:_PICTURES]:
-        title = f"Line {access.line}: {access.text} is a {access.ways}-way conflict; who waits at which bank"
+        title = f"Line {access.line}: {access.text}, {access.ways}-way; who waits at which bank"
         parts.append(bank_queue(access.example, access.width, title).svg)
     return _wide(parts)
 
