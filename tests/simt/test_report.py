@@ -152,3 +152,12 @@ def test_the_host_side_of_numba():
     cuda.synchronize()
     assert out.copy_to_host().tolist() == [0, 1, 2, 3]
     assert cuda.is_available()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_long_launch_shows_how_far_it_is(monkeypatch, capfd, wanted):
+    monkeypatch.setattr("tilelab.simt.launch.PATIENCE", -1.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    cuda.simulate(split, chunk=32, progress=wanted)[64, 32](np.zeros(2048, np.float32), 1)
+    assert ("simulating split" in capfd.readouterr().err) == wanted

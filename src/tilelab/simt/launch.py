@@ -197,9 +197,13 @@ def _restore(run: Launch, before: list[NDArray[Any] | None]) -> None:
             memory.data[...] = data
 
 
+#: Seconds after which a launch shows how far it is.
+PATIENCE = 2.0
+
+
 @contextmanager
 def _progress(run: Launch, wanted: bool) -> Iterator[None]:
-    """A bar over the blocks, once a launch has taken two seconds; nothing where nobody looks."""
+    """A bar over the blocks, for a launch that takes long; nothing where nobody looks."""
     if not wanted or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
@@ -213,7 +217,7 @@ def _progress(run: Launch, wanted: bool) -> Iterator[None]:
 
     def show(blocks: int) -> None:
         nonlocal shown
-        if not shown and time.perf_counter() - start > 2:
+        if not shown and time.perf_counter() - start > PATIENCE:
             bar.start()
             shown = True
         if shown:

@@ -24,6 +24,7 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
+.tl-report svg{max-width:100%;height:auto}
 </style>"""
 #: Pictures of one kind at most, and cells of a shared array that are still written out.
 _PICTURES, _CELLS = 4, 1024
@@ -114,7 +115,7 @@ def _phases(report: Report) -> str:
 
 def _caption(snapshot: Snapshot) -> str:
     end = f"at the barrier of line {snapshot.line}" if snapshot.line is not None else "at the end"
-    return f"phase {snapshot.phase}, {end}. Framed values were written in this phase."
+    return f"phase {snapshot.phase}, {end}. Values in brackets were written in this phase."
 
 
 def _contents(name: str, contents: Contents) -> str:
