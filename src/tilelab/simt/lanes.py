@@ -29,6 +29,7 @@ from tilelab.simt.runtime import (
     Stop,
     plain_numbers,
     poisoned,
+    strides_of,
 )
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import warp_operation
@@ -163,8 +164,7 @@ class Lanes:
         dynamic = not alloc.shape
         key = "dynamic" if dynamic else alloc.key
         if dynamic:
-            whole = [a.array.element for a in self.launch.program.allocations.values() if not a.shape]
-            cell = min(e.base.dtype.itemsize if not isinstance(e, Scalar) else e.dtype.itemsize for e in whole)
+            cell = self.launch.program.dynamic_cell()
             shape: tuple[int, ...] = (self.launch.dynamic // item,)
             step = -(-self.launch.dynamic // 16) * 16
         else:
@@ -183,21 +183,20 @@ class Lanes:
         typed = data.view(element.dtype if isinstance(element, Scalar) else element.base.dtype)
         if not isinstance(element, Scalar):
             typed = typed.reshape(-1, element.count)
-        strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+        strides = strides_of(shape)
         base = self.block * (step // item)
         return View(
-            self, self.shared_pieces[key], element, typed, 0, shape, strides, alloc.name, base, self._address(alloc)
+            self,
+            self.shared_pieces[key],
+            element,
+            typed,
+            0,
+            shape,
+            strides,
+            alloc.name,
+            base,
+            self.launch.program.address(alloc),
         )
-
-    def _address(self, alloc: tree.Alloc) -> int:
-        """Byte address of a shared array in its block: static arrays one after another, then dynamic memory."""
-        address = 0
-        for other in self.launch.program.allocations.values():
-            if other.key == alloc.key:
-                break
-            if other.shape:
-                address += -(-int(np.prod(other.shape)) * other.array.element.dtype.itemsize // 16) * 16
-        return address
 
     def local(self, alloc: tree.Alloc) -> LocalView:
         """A local array: empty each time the line is passed."""
@@ -207,7 +206,7 @@ class Lanes:
         """A constant array of the kernel's globals."""
         flat = np.ascontiguousarray(value)
         piece = Piece(self, name, "const", flat.size, flat.itemsize, False)
-        strides = tuple(int(np.prod(flat.shape[axis + 1 :])) for axis in range(flat.ndim))
+        strides = strides_of(flat.shape)
         return View(self, piece, kind.element, flat.reshape(-1), 0, flat.shape, strides, name)
 
     # ---- warps
