@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from tilelab.hardware.banks import bank_counts
 from tilelab.hardware.sectors import warp_traffic
 from tilelab.simt import tree
-from tilelab.simt.masks import Mask, Value, minus, part
+from tilelab.simt.masks import Mask, Value, merge, minus, part, union
 from tilelab.simt.races import Access
-from tilelab.simt.runtime import poisoned
+from tilelab.simt.runtime import NeedsThreads, poisoned
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ class Piece:
             self.log, self.signature = [], []
         else:
             signature = None
-            self.log = [
-                (k, a, rest, s, v, e) for k, a, m, s, v, e in log if (rest := minus(m, blocks)) is not False
-            ]
+            self.log = [(k, a, rest, s, v, e) for k, a, m, s, v, e in log if (rest := minus(m, blocks)) is not False]
             self.signature = None if self.log else []
             log = [(k, a, both, s, v, e) for k, a, m, s, v, e in log if (both := _meet(m, blocks)) is not False]
         racy = None
@@ -231,6 +229,16 @@ class View:
             size = size * extent
         return size
 
+    def merged(self, mask: Mask, old: Any) -> "View":
+        """This view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
+        if not isinstance(old, View) or old.data is not self.data or old.strides != self.strides:
+            raise NeedsThreads
+        return type(self)(
+            self.lanes, self.piece, self.element, self.data, merge(mask, self.offset, old.offset),
+            tuple(merge(mask, a, b) for a, b in zip(self.shape, old.shape, strict=True)), self.strides, self.name,
+            self.base, self.address,
+        )  # fmt: skip
+
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
         offset, shape, strides = self.offset, [], []
@@ -241,7 +249,9 @@ class View:
                 start = 0 if start is None else _end(start, extent)
                 stop = extent if stop is None else _end(stop, extent)
                 offset = offset + start * self.strides[axis]
-                shape.append(np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0))
+                shape.append(
+                    np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0)
+                )
                 strides.append(self.strides[axis])
             else:
                 site = tree.Site(-1, line, 0, self.name, "read", self.piece.space, self.name, "", (), self.item)
@@ -279,7 +289,11 @@ class View:
         """Where each lane's element is; remembered if the place says that the indices recur."""
         key = None
         if place.recurs:
-            key = (id(self), 0 if mask is None else id(mask), *[id(i) if isinstance(i, np.ndarray) else ~i for i in index])
+            key = (
+                id(self),
+                0 if mask is None else id(mask),
+                *[id(i) if isinstance(i, np.ndarray) else ~i for i in index],
+            )
             known = place.known.get(key)
             if known is not None:
                 return known
@@ -416,7 +430,9 @@ class View:
         if self.held is None:
             for i, x in enumerate(value):
                 column = self.data[:, i]
-                column[at if mask is None else at[mask]] = x[mask] if mask is not None and isinstance(x, np.ndarray) else x
+                column[at if mask is None else at[mask]] = (
+                    x[mask] if mask is not None and isinstance(x, np.ndarray) else x
+                )
             return
         if mask is None:
             self.data[at] = value
@@ -512,6 +528,10 @@ class LocalView:
         self.matrix: NDArray[Any] | None = None
         self.known: NDArray[np.bool_] | None = None
 
+    def merged(self, mask: Mask, old: Any) -> "LocalView":
+        """Lanes cannot hold different local arrays under one name."""
+        raise NeedsThreads
+
     def _number(self, index: tuple[Value, ...], mask: Mask, site: tree.Site) -> Value:
         flat: Value = 0
         for axis, i in enumerate(index):
@@ -558,8 +578,6 @@ class LocalView:
         if rt.checks:
             self._count(mask, place)
         if isinstance(flat, int) and self.matrix is None:
-            from tilelab.simt.masks import merge, union
-
             old = self.rows[flat]
             self.rows[flat] = merge(mask, value, self._poison() if old is None and mask is not None else old)
             if self.written[flat] is not mask:

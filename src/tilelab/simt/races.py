@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tilelab.simt import tree
 from tilelab.simt.errors import Dim3, Finding
 
-RANKS = {"race": 0, "uninitialised": 1, "bounds": 2, "negative index": 2, "warp": 3, "divergence": 4, "budget": 5}
+#: What is told first of one phase: a race may only follow from a barrier that some threads miss, and a bad index from a race.
+RANKS = {"divergence": 0, "warp": 0, "race": 1, "uninitialised": 2, "bounds": 3, "negative index": 3, "budget": 4}
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes (atomically)"}
 
 
@@ -142,7 +143,9 @@ def _mend(first: tree.Site, second: tree.Site, a: Access, b: Access, same: bool,
         )
     if first.line == second.line:
         return f"Read into a variable, put cuda.syncthreads() after it, and write then (line {first.line})."
-    return f"Put cuda.syncthreads() between line {min(first.line, second.line)} and line {max(first.line, second.line)}."
+    return (
+        f"Put cuda.syncthreads() between line {min(first.line, second.line)} and line {max(first.line, second.line)}."
+    )
 
 
 def race_between_blocks(
