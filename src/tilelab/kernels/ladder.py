@@ -47,8 +47,16 @@ class Rung:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The rung as something to call: ``rung.kernel(A, B, C, M, N, K)``."""
+        """The rung's kernel; where it chooses between tiles, the one with the largest."""
         return Kernel(self.source, "matmul", self.grid, self.block, self.shared, self.defines)
+
+    def kernel_for(self, M: int, N: int, K: int) -> Kernel:
+        """The kernel that multiplies these sizes."""
+        return self.kernel
+
+    def __call__(self, A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
+        """Compute C = A·B on the GPU, or emulated, wherever the arrays live."""
+        self.kernel_for(M, N, K)(A, B, C, M, N, K)
 
     @cached_property
     def notes(self) -> dict[str, str]:
@@ -75,17 +83,24 @@ def _tiles(high: int, wide: int) -> Callable[[Any], tuple[int, int]]:
 
 @dataclass(frozen=True)
 class WarpTile:
-    """Sizes of the warp-tiled rung: of a block, a warp and a thread, the depth of a tile, and the stages in flight."""
+    """Sizes of the warp-tiled rung.
 
-    bm: int = 128
-    bn: int = 128
-    bk: int = 8
-    wm: int = 64
-    wn: int = 64
-    tm: int = 8
-    tn: int = 16
-    stages: int = 3
-    blocks_per_sm: int = 2
+    Of a block (``bm``×``bn``×``bk``), of a warp (``wm``×``wn``), of a thread (``tm``×``tn``); how many stages of tiles
+    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM, and the share of the
+    best tile's rate that it reaches where there is work for every SM (measured on an H200).
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    wm: int
+    wn: int
+    tm: int
+    tn: int
+    stages: int
+    bursts: int
+    blocks_per_sm: int
+    rate: float
 
     @property
     def threads(self) -> int:
@@ -97,17 +112,55 @@ class WarpTile:
         """Dynamic shared bytes of a block; rows of A's transposed tile are 4 floats longer than they need to be."""
         return 4 * self.stages * self.bk * (self.bm + 4 + self.bn)
 
-    def rung(self, name: str = "warp_tiled") -> Rung:
-        """The rung with these sizes."""
-        defines = {key.upper(): value for key, value in vars(self).items()}
-        return Rung(
-            name,
-            "warp_tiled",
-            grid=lambda p: ceil_div(p.M, self.bm) * ceil_div(p.N, self.bn),
+    def blocks(self, M: int, N: int) -> int:
+        """Blocks that cover an M×N result."""
+        return ceil_div(M, self.bm) * ceil_div(N, self.bn)
+
+    def cost(self, M: int, N: int, sms: int = 132) -> float:
+        """Time of one K step over the whole result, in units of one output at the best rate.
+
+        Blocks run in waves; a last wave that is nearly empty costs as much as a full one.
+        """
+        blocks = self.blocks(M, N)
+        resident = min(self.blocks_per_sm, ceil_div(blocks, sms))
+        waves = ceil_div(blocks, sms * resident)
+        # Alone on its SM, a block of a tile that is meant to share it reaches about half the rate.
+        alone = 0.5 + 0.5 * resident / self.blocks_per_sm
+        return waves * resident * self.bm * self.bn / (self.rate * alone)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with these sizes."""
+        names = ("bm", "bn", "bk", "wm", "wn", "tm", "tn", "stages", "bursts", "blocks_per_sm")
+        return Kernel(
+            (FOLDER / "warp_tiled.cu").read_text(),
+            "matmul",
+            grid=lambda p: self.blocks(p.M, p.N),
             block=self.threads,
             shared=self.shared,
-            defines=defines,
+            defines={name.upper(): getattr(self, name) for name in names},
         )
+
+
+#: A large tile for results that fill the GPU, and a small one for those that do not, or leave a thin edge.
+LARGE = WarpTile(128, 256, 8, 64, 64, 8, 16, stages=4, bursts=2, blocks_per_sm=1, rate=1.0)
+SMALL = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=1, blocks_per_sm=4, rate=0.9)
+
+
+@dataclass(frozen=True)
+class WarpTiledRung(Rung):
+    """The last rung: it takes the tile that wastes least, as a library does."""
+
+    tiles: tuple[WarpTile, ...] = (LARGE, SMALL)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with the largest tile."""
+        return self.tiles[0].kernel
+
+    def kernel_for(self, M: int, N: int, K: int) -> Kernel:
+        """The kernel whose tiles cover an M×N result in the least time."""
+        return min(self.tiles, key=lambda tile: tile.cost(M, N)).kernel
 
 
 #: From the ground up.
@@ -123,7 +176,7 @@ LADDER: tuple[Rung, ...] = (
     Rung("vectorised", "vectorised", _tiles(128, 128), 256),
     Rung("double_buffered", "double_buffered", _tiles(128, 128), 256),
     Rung("async_copy", "async_copy", _tiles(128, 128), 256, defines={"STAGES": 3}),
-    WarpTile().rung(),
+    WarpTiledRung("warp_tiled", "warp_tiled", grid=lambda p: LARGE.blocks(p.M, p.N), block=LARGE.threads),
 )
 
 
