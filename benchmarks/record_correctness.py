@@ -37,7 +37,9 @@ def intact(buffer: torch.Tensor, elements: int, shift: int) -> bool:
     return bool(before.isnan().all() & after.isnan().all())
 
 
-def trouble(rung: Rung, a: torch.Tensor, b: torch.Tensor, shift: int, exact: torch.Tensor, allowed: torch.Tensor) -> str:
+def trouble(
+    rung: Rung, a: torch.Tensor, b: torch.Tensor, shift: int, exact: torch.Tensor, allowed: torch.Tensor
+) -> str:
     """What is wrong with one product; empty if nothing is."""
     (m, k), n = a.shape, b.shape[1]
     A, _ = in_nan(a, m, k, shift)
@@ -74,7 +76,15 @@ def main(as_json: bool, sides: str) -> None:
         {"rung": name, "shapes": len(shapes), "wrong": len(found), "first": found[0] if found else ""}
         for name, found in failed.items()
     ]
-    targets = [{"name": "wrong products", "value": sum(map(len, failed.values())), "bound": 0, "sense": "<=", "ok": not any(failed.values())}]
+    targets = [
+        {
+            "name": "wrong products",
+            "value": sum(map(len, failed.values())),
+            "bound": 0,
+            "sense": "<=",
+            "ok": not any(failed.values()),
+        }
+    ]
     report(rows, targets, where_gpu("uniform in [-1, 1)", seconds=time.perf_counter() - start), as_json)
     sys.exit(0 if targets[0]["ok"] else 1)
 

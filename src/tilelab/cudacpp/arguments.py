@@ -116,9 +116,13 @@ def bind(parameters: Sequence[Parameter], values: Sequence[Any], name: str) -> t
     bound: list[Argument] = []
     for parameter, value in zip(parameters, values, strict=True):
         if parameter.pointer and not _is_array(value):
-            raise LaunchError(f"argument {parameter.name} is {value!r}, but the kernel declares {parameter}: pass an array")
+            raise LaunchError(
+                f"argument {parameter.name} is {value!r}, but the kernel declares {parameter}: pass an array"
+            )
         if not parameter.pointer and _is_array(value) and value.ndim:
-            raise LaunchError(f"argument {parameter.name} is an array, but the kernel declares {parameter}: pass a number")
+            raise LaunchError(
+                f"argument {parameter.name} is an array, but the kernel declares {parameter}: pass a number"
+            )
         bound.append(_array(value, parameter) if parameter.pointer else _scalar(value, parameter))
     arrays = [(p, a) for p, a in zip(parameters, bound, strict=True) if isinstance(a, Array)]
     places = sorted({f"{a.device}:{a.ordinal}" for _, a in arrays})
@@ -153,4 +157,4 @@ def _host_view(value: Any) -> memoryview:
         import torch
 
         value = value.detach().reshape(-1).view(torch.uint8).numpy()
-    return memoryview(numpy.asarray(value).reshape(-1).view(numpy.uint8)).cast("B")
+    return numpy.asarray(value).reshape(-1).view(numpy.uint8).data

@@ -1,4 +1,4 @@
-"""Running on a GPU, through CuPy: NVRTC or nvcc builds, limits checked before the launch, big shared memory opted in."""
+"""Running on a GPU, through CuPy: builds, limits checked before the launch, large shared memory opted in."""
 
 import hashlib
 import re
@@ -11,6 +11,7 @@ from tilelab.cudacpp.arguments import Argument, Array
 from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError, LaunchError
 from tilelab.cudacpp.launch import Launch
+from tilelab.cudacpp.processes import cache_folder, keep
 from tilelab.hardware.limits import Capability, HardwareError, capability, launch_problems
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ def _by_nvrtc(cupy: Any, kernel: "Kernel") -> Any:
 
 def _by_nvcc(cupy: Any, kernel: "Kernel", chip: Capability) -> Any:
     built = nvcc.compile_cubin(kernel.source, chip.name, kernel.macros, kernel.options)
-    folder = nvcc.cache_folder() / "loaded"
+    folder = cache_folder() / "loaded"
     file = folder / f"{hashlib.sha256(built.code).hexdigest()[:32]}.cubin"
-    nvcc.keep(file, built.code)
+    keep(file, built.code)
     return cupy.RawModule(path=str(file)).get_function(symbol(kernel.name, list(built.resources)))
 
 
@@ -128,7 +129,9 @@ def symbol(name: str, symbols: "Sequence[str]") -> str:
     base = name.partition("<")[0].strip()
     fitting = [s for s in symbols if s == base] or [s for s in symbols if re.match(rf"_Z(N\w*?)?{len(base)}{base}", s)]
     if len(fitting) != 1:
-        raise BuildError(f"{name!r} names {len(fitting)} of the kernels built ({', '.join(symbols)}); mark it extern \"C\"")
+        raise BuildError(
+            f'{name!r} names {len(fitting)} of the kernels built ({", ".join(symbols)}); mark it extern "C"'
+        )
     return fitting[0]
 
 

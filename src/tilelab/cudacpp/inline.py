@@ -13,6 +13,7 @@ from typing import Any
 from tilelab.cudacpp import nvcc
 from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.processes import cache_folder
 
 
 def module_name(cpp_source: str, cuda_source: str, flags: Sequence[str], arch: str) -> str:
@@ -22,7 +23,12 @@ def module_name(cpp_source: str, cuda_source: str, flags: Sequence[str], arch: s
 
 
 def load_inline(
-    cpp_source: str, cuda_source: str, functions: Sequence[str], flags: Sequence[str] = (), arch: str | None = None, force: bool = False
+    cpp_source: str,
+    cuda_source: str,
+    functions: Sequence[str],
+    flags: Sequence[str] = (),
+    arch: str | None = None,
+    force: bool = False,
 ) -> Any:
     """Build host and device code as a PyTorch extension and import it.
 
@@ -56,11 +62,11 @@ def load_inline(
         raise BuildError("load_inline builds with ninja, which is not installed: pip install ninja")
     if arch is None:
         if not torch.cuda.is_available():
-            raise BuildError("load_inline builds for the GPU at hand and there is none; name one, such as arch=\"sm_90\"")
+            raise BuildError('load_inline builds for the GPU at hand and there is none; name one, such as arch="sm_90"')
         arch = "sm_{}{}".format(*torch.cuda.get_device_capability())
     full = nvcc.target(arch)
     name = module_name(cpp_source, cuda_source, [*flags, *functions], full)
-    folder = nvcc.cache_folder() / "load_inline" / name
+    folder = cache_folder() / "load_inline" / name
     if force:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

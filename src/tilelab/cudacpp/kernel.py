@@ -125,11 +125,15 @@ class Kernel:
         if printed:
             sys.stdout.write(printed)
 
-    def emulate(self, *values: Any, checked: bool = False, order: str = "forward", seed: int = 0, seconds: float = 60.0) -> emulation.Emulation:
+    def emulate(
+        self, *values: Any, checked: bool = False, order: str = "forward", seed: int = 0, seconds: float = 60.0
+    ) -> emulation.Emulation:
         """Run on the CPU, with a choice.
 
         Parameters
         ----------
+        *values
+            The kernel's arguments.
         checked
             Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds.
         order, seed
@@ -160,7 +164,13 @@ class Kernel:
         return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
 
     def _emulate(
-        self, arguments: Sequence[Argument], launch: Launch, checked: bool, order: str = "forward", seed: int = 0, seconds: float = 60.0
+        self,
+        arguments: Sequence[Argument],
+        launch: Launch,
+        checked: bool,
+        order: str = "forward",
+        seed: int = 0,
+        seconds: float = 60.0,
     ) -> emulation.Emulation:
         library = self.build(checked)
         return emulation.launch(

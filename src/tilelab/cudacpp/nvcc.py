@@ -55,8 +55,8 @@ def find() -> str:
         if path and os.access(path, os.X_OK):
             return path
     raise BuildError(
-        "backend=\"nvcc\" needs the CUDA compiler, and there is no nvcc on the PATH or under $CUDA_PATH: install the CUDA "
-        "toolkit, or use backend=\"nvrtc\" for kernels that include no host or CuTe headers"
+        'backend="nvcc" needs the CUDA compiler, and there is none on the PATH or under $CUDA_PATH: install the CUDA '
+        'toolkit, or use backend="nvrtc" for kernels that include no host or CuTe headers'
     )
 
 
@@ -93,7 +93,9 @@ def compile_cubin(source: str, arch: str = "sm_90", macros: Sequence[str] = (), 
     """
     path = find()
     includes = cutlass_include()
-    key = hashlib.sha256("\0".join([source, arch, *macros, *options, path, *map(str, includes)]).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\0".join([source, arch, *macros, *options, path, *map(str, includes)]).encode()).hexdigest()[
+        :32
+    ]
     code, facts = (cache_folder() / "nvcc" / f"{key}.{end}" for end in ("cubin", "json"))
     if code.exists() and facts.exists():
         stored = json.loads(facts.read_text())
@@ -122,7 +124,12 @@ def parse_resources(log: str) -> dict[str, Resources]:
                 int(used[1]),
                 *(
                     int(match[1]) if (match := re.search(form, part)) else 0
-                    for form in (r"(\d+) bytes smem", r"(\d+) bytes spill stores", r"(\d+) bytes spill loads", r"(\d+) bytes stack frame")
+                    for form in (
+                        r"(\d+) bytes smem",
+                        r"(\d+) bytes spill stores",
+                        r"(\d+) bytes spill loads",
+                        r"(\d+) bytes stack frame",
+                    )
                 ),
             )
     return found

@@ -11,8 +11,7 @@ Shape3 = tuple[int, int, int]
 
 def all_shapes(sides: Sequence[int] = SIDES) -> Iterator[Shape3]:
     """Every (M, N, K) from the sides: 1,728 for the twelve."""
-    for m, n, k in product(sides, repeat=3):
-        yield m, n, k
+    return product(sides, sides, sides)
 
 
 def pairwise(sides: Sequence[int]) -> list[Shape3]:

@@ -54,7 +54,8 @@ def report(rows: Sequence[Row], targets: Sequence[Mapping[str, Any]], where: Map
         return
     print(table(rows))
     for one in targets:
-        print(f"{'holds' if one['ok'] else 'FAILS'}  {one['name']}: {_cell(one['value'])} {one['sense']} {_cell(one['bound'])}")
+        outcome = "holds" if one["ok"] else "FAILS"
+        print(f"{outcome}  {one['name']}: {_cell(one['value'])} {one['sense']} {_cell(one['bound'])}")
     print("; ".join(f"{key} {_cell(value)}" for key, value in where.items() if not isinstance(value, dict)))
 
 
@@ -66,7 +67,10 @@ def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
     driver, toolkit = runtime.driverGetVersion(), runtime.runtimeGetVersion()
     asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit"
     smi = subprocess.run(
-        ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits"], capture_output=True, text=True, check=False
+        ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits"],
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout.split(",")
     names = ("driver", "max_sm_mhz", "max_memory_mhz", "power_limit_w")
     return {
