@@ -1,4 +1,5 @@
 """Arguments that do not fit are refused with one clear sentence, before anything is built or run."""
+# ruff: noqa: E501
 
 import numpy as np
 import pytest

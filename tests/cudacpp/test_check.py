@@ -17,7 +17,6 @@ def kinds(source, name, *arguments, **rule):
         findings = Kernel(source, name, **rule).emulate(*arguments, checked=True, seconds=20).findings
     except KernelFault as fault:
         findings = fault.findings
-        assert findings, fault
     return [(finding.kind, finding.line) for finding in findings]
 
 
@@ -145,6 +144,7 @@ def test_a_sum_that_starts_from_nothing():
 
 # ---- wrong versions of the tiled matrix product: every one is caught, by the checker or by its result
 
+# ruff: noqa: E501
 MUTANTS = {
     "no first barrier": ("__syncthreads();  // the tiles are complete", "", {"race", "unwritten"}),
     "no second barrier": ("__syncthreads();  // nobody reads them any more", "", {"race"}),

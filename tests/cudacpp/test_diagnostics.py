@@ -1,4 +1,5 @@
 """Compilers' logs, cut down to the learner's line and one sentence."""
+# ruff: noqa: E501
 
 import shutil
 
@@ -26,7 +27,9 @@ def test_nvrtc():
 
 def test_a_semicolon_is_only_moved_where_it_is_missing():
     log = 'kernel.cu(3): error: expected a ";"\n'
-    assert lines(explain(log, SOURCE.replace("threadIdx.x", "threadIdx.x;"), "nvrtc"))[0] == "line 3: if (i < n) x[i] = y;"
+    assert (
+        lines(explain(log, SOURCE.replace("threadIdx.x", "threadIdx.x;"), "nvrtc"))[0] == "line 3: if (i < n) x[i] = y;"
+    )
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -42,8 +45,8 @@ def test_gcc_shows_the_learners_line_first():
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_an_error_inside_a_header_is_shown_where_the_learner_caused_it():
+    source = "__global__ void k(float* x) {\n  x[0] = __shfl_sync(0xffffffff, make_float4(1, 2, 3, 4), 0).x;\n}"
     with pytest.raises(BuildError, match=r"^line 2: x\[0\] = __shfl_sync"):
-        source = "__global__ void k(float* x) {\n  x[0] = __shfl_sync(0xffffffff, make_float4(1, 2, 3, 4), 0).x;\n}"
         Kernel(source, "k").build()
 
 
@@ -64,7 +67,9 @@ def test_missing_headers_name_the_package(log, remedy):
 
 def test_too_much_static_shared_memory():
     log = "ptxas error   : Entry function 'k' uses too much shared data (0x10000 bytes, 0xc000 max)\n"
-    with pytest.raises(BuildError, match="65536 bytes of static shared memory, but 49152 is the most .*extern __shared__"):
+    with pytest.raises(
+        BuildError, match=r"65536 bytes of static shared memory, but 49152 is the most .*extern __shared__"
+    ):
         raise explain(log, SOURCE, "nvcc")
 
 
@@ -105,7 +110,12 @@ ptxas info    : Used 8 registers, 352 bytes cmem[0]
 
 
 def test_targets_that_have_instructions_of_their_own():
-    assert [nvcc.target(arch) for arch in ("sm_80", "sm_89", "sm_90", "sm_100")] == ["sm_80", "sm_89", "sm_90a", "sm_100a"]
+    assert [nvcc.target(arch) for arch in ("sm_80", "sm_89", "sm_90", "sm_100")] == [
+        "sm_80",
+        "sm_89",
+        "sm_90a",
+        "sm_100a",
+    ]
 
 
 def needs_nvcc():

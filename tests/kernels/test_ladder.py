@@ -14,7 +14,10 @@ from tilelab.kernels.verify import check_product
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="emulation needs g++")
 SMALL_SIDES = [side for side in SIDES if side <= 129]
 #: Each kernel of the ladder once, by name; the last rung has two.
-KERNELS = {one.name: one.kernel for one in LADDER[:-1]} | {"warp_tiled, large": LARGE.kernel, "warp_tiled, small": SMALL.kernel}
+KERNELS = {one.name: one.kernel for one in LADDER[:-1]} | {
+    "warp_tiled, large": LARGE.kernel,
+    "warp_tiled, small": SMALL.kernel,
+}
 
 
 def inputs(M, N, K, seed=0):

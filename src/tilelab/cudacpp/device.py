@@ -15,7 +15,7 @@ from tilelab.cudacpp.processes import cache_folder, keep
 from tilelab.hardware.limits import Capability, HardwareError, capability, launch_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tilelab.cudacpp.kernel import Kernel
 
@@ -158,8 +158,8 @@ def problems(loaded: Loaded, launch: Launch) -> list[str]:
     return found
 
 
-def launch(kernel: "Kernel", arguments: "tuple[Argument, ...]", launch: Launch) -> None:
-    """Launch on the device where the arrays live, on the current stream of the library they come from.
+def prepare(kernel: "Kernel", arguments: "tuple[Argument, ...]", launch: Launch) -> "Callable[[], None]":
+    """A launch on the device where the arrays live, on the current stream of the library they come from.
 
     Raises
     ------
@@ -169,6 +169,8 @@ def launch(kernel: "Kernel", arguments: "tuple[Argument, ...]", launch: Launch) 
         The launch is beyond the device's limits; nothing has run.
     """
     arrays = [argument for argument in arguments if isinstance(argument, Array)]
+    if not arrays or arrays[0].device != "gpu":
+        raise LaunchError("a launch on a GPU needs arrays that live there (CuPy arrays, or torch tensors on cuda)")
     ordinal = arrays[0].ordinal
     loaded = load(kernel, ordinal)
     found = problems(loaded, launch)
@@ -177,13 +179,18 @@ def launch(kernel: "Kernel", arguments: "tuple[Argument, ...]", launch: Launch) 
     import cupy
     import numpy
 
+    function = loaded.function
     if loaded.static_shared + launch.shared > loaded.chip.shared_static:
-        loaded.function.max_dynamic_shared_size_bytes = launch.shared
+        function.max_dynamic_shared_size_bytes = launch.shared
     values = tuple(
         numpy.uint64(a.pointer) if isinstance(a, Array) else numpy.frombuffer(a.packed, a.dtype)[0] for a in arguments
     )
-    with cupy.cuda.Device(ordinal), _stream(cupy, arrays):
-        loaded.function(launch.grid, launch.block, values, shared_mem=launch.shared)
+
+    def go() -> None:
+        with cupy.cuda.Device(ordinal), _stream(cupy, arrays):
+            function(launch.grid, launch.block, values, shared_mem=launch.shared)
+
+    return go
 
 
 def _stream(cupy: Any, arrays: "list[Array]") -> Any:

@@ -7,6 +7,8 @@ from tilelab.cudacpp.source import excerpt, without_comments
 
 #: The name under which every compiler sees the learner's source.
 FILE = "kernel.cu"
+#: Characters of one error that are shown.
+LONGEST = 400
 
 _FORMS = (
     re.compile(  # nvcc, nvrtc
@@ -66,6 +68,8 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
+        if len(what) > LONGEST:  # templates: the types alone can fill pages
+            what = what[:LONGEST] + " … (.log holds the rest)"
         more = len({number for number, _ in own}) - 1
         rest = f"\n({more} more line{'s' if more > 1 else ''} with errors; .log holds the whole output)" if more else ""
         return BuildError(

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -119,11 +119,24 @@ class Kernel:
         if any(isinstance(a, Array) and a.device == "gpu" for a in arguments):
             from tilelab.cudacpp import device
 
-            device.launch(self, arguments, launch)
+            device.prepare(self, arguments, launch)()
             return
         printed = self._emulate(arguments, launch, checked=False).printed
         if printed:
             sys.stdout.write(printed)
+
+    def prepared(self, *values: Any) -> Callable[[], None]:
+        """Everything but the launch, done now, on a GPU: what it returns launches and costs some microseconds.
+
+        Raises
+        ------
+        BuildError, LaunchError
+            As for a call.
+        """
+        from tilelab.cudacpp import device
+
+        arguments, launch = self.plan(*values)
+        return device.prepare(self, arguments, launch)
 
     def emulate(
         self, *values: Any, checked: bool = False, order: str = "forward", seed: int = 0, seconds: float = 60.0

@@ -72,6 +72,14 @@ def cutlass_include() -> tuple[Path, ...]:
     return tuple(path for folder in folders if (path := Path(folder) / "source" / "include").is_dir())
 
 
+@lru_cache
+def toolkit_include() -> tuple[Path, ...]:
+    """Folders of the toolkit's own headers, libcu++ among them, as ``nvcc`` itself would search them."""
+    told = run(Task([find(), "--dryrun", "-E", "-x", "cu", "nothing.cu"], {"nothing.cu": b""}))
+    folders = re.findall(r'"(?:-I)?([^"\n]+/include(?:/cccl)?)"', told.stderr)
+    return tuple(path for path in dict.fromkeys(Path(folder).resolve() for folder in folders) if path.is_dir())
+
+
 def compile_cubin(source: str, arch: str = "sm_90", macros: Sequence[str] = (), options: Sequence[str] = ()) -> Cubin:
     """Compile device code to machine code, or take it from the cache. Failed builds are not remembered.
 

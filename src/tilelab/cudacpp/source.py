@@ -11,6 +11,8 @@ DTYPES = {
     "double": "float64",
     "half": "float16",
     "__half": "float16",
+    "half_t": "float16",
+    "bfloat16_t": "bfloat16",
     "nv_bfloat16": "bfloat16",
     "__nv_bfloat16": "bfloat16",
     "char": "int8",

@@ -5,12 +5,15 @@ run is that object with ``recorded``, kept in ``benchmarks/records/``.
 """
 
 import json
+import os
 import platform
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 Row = Mapping[str, Any]
 
@@ -59,6 +62,58 @@ def report(rows: Sequence[Row], targets: Sequence[Mapping[str, Any]], where: Map
     print("; ".join(f"{key} {_cell(value)}" for key, value in where.items() if not isinstance(value, dict)))
 
 
+#: What of ``where`` a recorded run repeats beside it, for every reader to find in one place.
+RECORDED = ("date", "device", "driver", "toolkit", "versions", "distribution", "commit")
+
+
+def as_record(rows: Sequence[Row], targets: Sequence[Mapping[str, Any]], where: Mapping[str, Any]) -> dict[str, Any]:
+    """A benchmark's outcome as a recorded run."""
+    recorded = {key: where.get(key, "") for key in RECORDED}
+    return {"rows": list(rows), "targets": list(targets), "where": dict(where), "recorded": recorded}
+
+
+def conclude(
+    rows: Sequence[Row],
+    targets: Sequence[Mapping[str, Any]],
+    where: Mapping[str, Any],
+    as_json: bool,
+    record: Path | None,
+) -> NoReturn:
+    """Print a benchmark's outcome, write it down if asked to, and exit: 0 if every target holds, 1 if one fails."""
+    report(rows, targets, where, as_json)
+    if record:
+        record.write_text(json.dumps(as_record(rows, targets, where), indent=1, ensure_ascii=False) + "\n")
+    sys.exit(0 if all(one["ok"] for one in targets) else 1)
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """A recorded run.
+
+    Raises
+    ------
+    ValueError
+        The file is not one: the message names what it lacks.
+    """
+    found = json.loads(file.read_text())
+    lacking = [key for key in ("rows", "targets", "where", "recorded") if key not in found]
+    lacking += [f"recorded.{key}" for key in RECORDED if key not in found.get("recorded", {})]
+    if lacking:
+        raise ValueError(f"{file.name} is no recorded run: it has no {', '.join(lacking)}")
+    return dict(found)
+
+
+def commit() -> str:
+    """The commit that runs: ``$TILELAB_COMMIT`` where there is no repository, empty if neither says."""
+    named = os.environ.get("TILELAB_COMMIT")
+    if named:
+        return named
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
     """Where a benchmark ran: device, driver, toolkit, versions, date, and how the data were drawn."""
     import cupy
@@ -80,6 +135,7 @@ def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
         "toolkit": f"{toolkit // 1000}.{toolkit % 1000 // 10}",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "distribution": distribution,
+        "commit": commit(),
         "versions": versions("cupy-cuda13x", "torch", "numpy"),
         "python": platform.python_version(),
         **more,
