@@ -1,9 +1,9 @@
 """Composition: reading one layout in the order of another, ``R(c) = A(B(c))``, or an error that proves there is none.
 
 A's coalesced extents are the radices of a number system, and A is linear in the digits of its index. Each mode ``n:m``
-of B is cut into steps whose digits cannot carry; the composition is exact when the digits of all modes together do
-not carry either. Sources: Cecka, arXiv:2603.02298, section 3.3, with the truncation test ``(n-1)·m < extent``; the
-carry check over several modes is our own.
+of B is cut where its digits would carry and the extents divide; the composition is exact when the digits of all pieces
+together never carry. Source of the cutting of one mode: Cecka, arXiv:2603.02298, section 3.3. That a piece may end
+inside a mode, ``(n-1)·m < extent``, that ``m`` may have several digits, and the check over all modes are our own.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Source: CuTe's ``tensor_impl.hpp``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.layout.basis import ArithTuple
@@ -69,6 +69,9 @@ class Tensor(Shaped):
     def __call__(self, *coordinate: Any) -> Any:
         """Return the element at a coordinate, or with ``None`` in it the tensor of that slice."""
         return self[coordinate[0] if len(coordinate) == 1 else coordinate]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self.size))
 
     def __setitem__(self, coordinate: Any, value: Any) -> None:
         if self.storage is None:
