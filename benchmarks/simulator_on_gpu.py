@@ -1,7 +1,7 @@
 """The simulator held to a GPU: Nsight Compute's counters, compute-sanitizer's races, and numba-cuda's results.
 
-On a machine with an NVIDIA GPU, ``ncu``, ``compute-sanitizer`` and ``nvcc`` it does all three and compares. The two steps
-can be apart: ``--collect DIR`` runs on the GPU and writes what it read, ``--compare DIR`` needs no GPU.
+On a machine with an NVIDIA GPU, ``ncu``, ``compute-sanitizer`` and ``nvcc`` it does all three and compares. The two
+steps can be apart: ``--collect DIR`` runs on the GPU and writes what it read, ``--compare DIR`` needs no GPU.
 """
 
 import csv
@@ -36,7 +36,14 @@ RACES = (
     "reverse_racy", "reverse_right", "loop_without_second_barrier", "loop_right", "reduce_racy", "reduce_right",
     "count_racy", "count_right", "warp_exchange_racy", "warp_exchange_right",
 )  # fmt: skip
-WHOLE = ("transpose_naive", "transpose_tile", "transpose_padded", "transpose_swizzled", "matmul_tiled", "matmul_swapped")
+WHOLE = (
+    "transpose_naive",
+    "transpose_tile",
+    "transpose_padded",
+    "transpose_swizzled",
+    "matmul_tiled",
+    "matmul_swapped",
+)
 
 
 def patterns() -> list[tuple[str, str, list[int]]]:
@@ -124,7 +131,9 @@ def place() -> dict[str, object]:
         ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True
     )
     name, _, driver = query.stdout.strip().splitlines()[0].partition(", ")
-    toolkit = re.search(r"release ([\d.]+)", subprocess.run(["nvcc", "--version"], capture_output=True, text=True).stdout)
+    toolkit = re.search(
+        r"release ([\d.]+)", subprocess.run(["nvcc", "--version"], capture_output=True, text=True).stdout
+    )
     ncu = re.search(r"Version ([\d.]+)", subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout)
     versions = {"python": platform.python_version(), "Nsight Compute": ncu[1] if ncu else ""}
     for package in ("numba-cuda", "numba", "numpy"):
@@ -197,8 +206,12 @@ def compare(folder: Path) -> tuple[list[dict[str, object]], list[dict[str, objec
         row["equal"] = ours == real
         rows.append(row)
     equal = sum(bool(row["equal"]) for row in rows)
-    targets = [{"name": "kernels compared with the hardware's counters", "value": len(rows), "bound": 14, "sense": ">="}]
-    targets.append({"name": "of these, with a counter that differs", "value": len(rows) - equal, "bound": 0, "sense": "<="})
+    targets = [
+        {"name": "kernels compared with the hardware's counters", "value": len(rows), "bound": 14, "sense": ">="}
+    ]
+    targets.append(
+        {"name": "of these, with a counter that differs", "value": len(rows) - equal, "bound": 0, "sense": "<="}
+    )
     rows += races(folder, targets) + results(folder, targets)
     for t in targets:
         t["ok"] = t["value"] >= t["bound"] if t["sense"] == ">=" else t["value"] <= t["bound"]  # type: ignore[operator]
@@ -219,7 +232,9 @@ def races(folder: Path, targets: list[dict[str, object]]) -> list[dict[str, obje
         report = cuda.inspect(getattr(kernels, name))[1, 256](np.zeros(256, np.int32))
         ours = len([f for f in report.races if f.space == "shared"])
         differ += bool(ours) != bool(real) or real < 0
-        rows.append({"kernel": name, "races, simulator": ours, "hazards, racecheck": real, "equal": bool(ours) == bool(real)})
+        rows.append(
+            {"kernel": name, "races, simulator": ours, "hazards, racecheck": real, "equal": bool(ours) == bool(real)}
+        )
     targets.append({"name": "race verdicts that differ from racecheck's", "value": differ, "bound": 0, "sense": "<="})
     return rows
 
@@ -251,18 +266,25 @@ def results(folder: Path, targets: list[dict[str, object]]) -> list[dict[str, ob
 def recorded(folder: Path) -> dict[str, object]:
     """What a record says of its making."""
     where = json.loads((folder / "where.json").read_text())
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE
+    ).stdout.strip()
     return {
         "date": date.today().isoformat(), **where,
-        "distribution": "indices as listed by patterns() (seed 7); whole numbers between -8 and 8 (seed 0)", "commit": commit,
+        "distribution": "indices as listed by patterns() (seed 7); whole numbers between -8 and 8 (seed 0)",
+        "commit": commit,
     }  # fmt: skip
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--collect", "collect_to", type=click.Path(path_type=Path), help="Only run on the GPU, writing here.")
-@click.option("--compare", "compare_from", type=click.Path(path_type=Path, exists=True), help="Only compare what is here.")
-@click.option("--twins", type=click.Path(path_type=Path, exists=True), help="The compiled twins, if nvcc is not to run.")
+@click.option(
+    "--compare", "compare_from", type=click.Path(path_type=Path, exists=True), help="Only compare what is here."
+)
+@click.option(
+    "--twins", type=click.Path(path_type=Path, exists=True), help="The compiled twins, if nvcc is not to run."
+)
 def main(as_json: bool, collect_to: Path | None, compare_from: Path | None, twins: Path | None) -> None:
     """Hold the simulator to a GPU."""
     if collect_to is not None:
@@ -272,17 +294,26 @@ def main(as_json: bool, collect_to: Path | None, compare_from: Path | None, twin
     if folder is None:
         for tool in ("ncu", "compute-sanitizer", "nvidia-smi"):
             if shutil.which(tool) is None:
-                raise click.ClickException(f"{tool} is not here; run on a machine with an NVIDIA GPU, or give --compare")
+                raise click.ClickException(
+                    f"{tool} is not here; run on a machine with an NVIDIA GPU, or give --compare"
+                )
         folder = Path(tempfile.mkdtemp())
         collect(folder, twins)
     rows, targets = compare(folder)
-    result = {"rows": rows, "targets": targets, "where": {"simulator": platform.python_version()}, "recorded": recorded(folder)}
+    result = {
+        "rows": rows,
+        "targets": targets,
+        "where": {"simulator": platform.python_version()},
+        "recorded": recorded(folder),
+    }
     if as_json:
         print(json.dumps(result))
         return
     for row in rows:
         pairs = ", ".join(f"{k} {v[0]}/{v[1]}" for k, v in row.items() if isinstance(v, list))
-        label = row.get("pattern") or row.get("results") or f"{row.get('races, simulator')}/{row.get('hazards, racecheck')}"
+        label = (
+            row.get("pattern") or row.get("results") or f"{row.get('races, simulator')}/{row.get('hazards, racecheck')}"
+        )
         print(f"{'=' if row['equal'] else '≠'} {row['kernel']!s:28} {label!s:28} {pairs}")
     for t in targets:
         print(f"{'ok  ' if t['ok'] else 'MISS'} {t['name']}: {t['value']} {t['sense']} {t['bound']}")

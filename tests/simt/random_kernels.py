@@ -1,4 +1,4 @@
-"""Random kernels: branches, loops, break, continue, early return, barriers, atomics, warp instructions, local arrays."""
+"""Random kernels: branches, loops, break, continue, early return, barriers, atomics, warps, local arrays."""
 
 import random
 
@@ -15,7 +15,9 @@ class Writer:
         # Kernels with few barriers and many shared accesses nearly all race; most kernels keep to their own words.
         self.tame = self.random.random() < 0.7
         self.counter = self.random.choice(["add", "max"])  # one only: a mixture depends on the order
-        self.features = {f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3}
+        self.features = {
+            f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3
+        }
 
     def index(self) -> str:
         """A word of shared memory."""
@@ -51,8 +53,8 @@ class Writer:
         """An integer expression."""
         r = self.random
         return r.choice(
-            [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1", "tx if x > 3 else b",
-             "min(x, tx)", "abs(x - 20)"]
+            [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1",
+             "tx if x > 3 else b",              "min(x, tx)", "abs(x - 20)"]
         )  # fmt: skip
 
     def statements(self, depth: int, indent: int, in_loop: bool) -> list[str]:
@@ -125,13 +127,22 @@ class Writer:
         head = ["@cuda.jit", f"def {self.name}(out, g, d):", f"    s = cuda.shared.array({WORDS}, int32)",
                 "    c = cuda.shared.array(4, int32)", "    a = cuda.local.array(3, int32)",
                 "    tx = cuda.threadIdx.x", "    b = cuda.blockIdx.x", "    x = 0", "    k = 0", "    f = float32(0)",
-                "    a[0] = 1", "    a[1] = tx", "    for q in range(2):", f"        if tx + q * cuda.blockDim.x < {WORDS}:",
+                "    a[0] = 1", "    a[1] = tx", "    for q in range(2):",
+                f"        if tx + q * cuda.blockDim.x < {WORDS}:",
                 "            s[tx + q * cuda.blockDim.x] = tx", "    if tx < 4:", "        c[tx] = 0",
                 "    cuda.syncthreads()"]  # fmt: skip
         if self.random.random() < 0.1:
             head = [line for line in head if "a[1] = tx" not in line]
-        return "\n".join([*head, *self.statements(3, 1, False),
-                          *self.statements(3, 1, False), *self.statements(2, 1, False), "    out[b * cuda.blockDim.x + tx] = x", ""])
+        return "\n".join(
+            [
+                *head,
+                *self.statements(3, 1, False),
+                *self.statements(3, 1, False),
+                *self.statements(2, 1, False),
+                "    out[b * cuda.blockDim.x + tx] = x",
+                "",
+            ]
+        )
 
 
 HEAD = """\

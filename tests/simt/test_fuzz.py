@@ -76,6 +76,7 @@ def oracle(monkeypatch):
     return racing, before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_kernels(part, tmp_path, oracle):
     seeds = range(FIRST + part * COUNT // PARTS, FIRST + (part + 1) * COUNT // PARTS)

@@ -46,7 +46,9 @@ def negative(out, a):
 
 def test_indices(engine):
     a, out = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
-    found = fails(BoundsError, unguarded, engine, out, a, match=r"index 64 of axis 0 of a \(extent 64\), thread \(63, 0, 0\)")
+    found = fails(
+        BoundsError, unguarded, engine, out, a, match=r"index 64 of axis 0 of a \(extent 64\), thread \(63, 0, 0\)"
+    )
     assert (found.kind, found.index, found.threads) == ("bounds", (64,), ((63, 0, 0),))
     found = fails(BoundsError, negative, engine, out, a, match="index -1 of axis 0")
     assert found.kind == "negative index"
@@ -95,7 +97,8 @@ def test_divergence(engine):
 
 @cuda.jit
 def two_on_one_line(out):
-    a = cuda.shared.array(N, int32); b = cuda.shared.array(N, int32)  # noqa: E702
+    a = cuda.shared.array(N, int32)
+    b = cuda.shared.array(N, int32)
     i = cuda.threadIdx.x
     a[i] = 1
     b[i] = 2
@@ -363,7 +366,9 @@ def forever_outside(out):
 
 
 def test_a_kernel_that_never_ends_is_stopped(engine):
-    found = fails(BudgetError, forever, engine, np.zeros(N), block=2, steps=2000, match="still running after 2000 rounds")
+    found = fails(
+        BudgetError, forever, engine, np.zeros(N), block=2, steps=2000, match="still running after 2000 rounds"
+    )
     assert found.lines == (forever.source.first + 3,)
     found = fails(BudgetError, forever_outside, engine, np.zeros(N), block=2, steps=2001)
     assert forever_outside.source.first + 3 in found.lines

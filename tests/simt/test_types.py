@@ -145,9 +145,8 @@ def bits_of_a_float(out, x):
 
 @cuda.jit
 def unclear(out, x):
+    y = 1
     if x > 0:
-        y = 1
-    else:
         y = (1, 2)
     out[0] = y
 

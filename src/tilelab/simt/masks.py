@@ -1,7 +1,7 @@
 """Masks over lanes, and arithmetic on values that are one number for all lanes or one for each.
 
-A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number (uniform)
-or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
+A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number
+(uniform) or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
 """
 
 from collections.abc import Callable

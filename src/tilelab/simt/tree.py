@@ -222,7 +222,6 @@ class Warp(Expr):
     name: str
     args: tuple[Expr, ...]
     line: int
-    number: int
 
 
 @dataclass(slots=True)
@@ -231,7 +230,6 @@ class Call(Expr):
 
     function: "Function"
     args: tuple[Expr, ...]
-    number: int
 
 
 @dataclass(slots=True)

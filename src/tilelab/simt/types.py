@@ -210,10 +210,8 @@ def _arithmetic(a: Scalar, b: Scalar) -> Scalar:
     if a.kind == b.kind == "f":
         return _unify_scalars(a, b)
     number, real = (b, a) if a.kind == "f" else (a, b)
-    if number.kind == "b" or number == int8:
-        exact = float16
-    else:
-        exact = float32 if number in (int16, uint8) else float64
+    small = number.kind == "b" or number == int8
+    exact = float16 if small else float32 if number in (int16, uint8) else float64
     return exact if exact.bits > real.bits else real
 
 
