@@ -7,7 +7,9 @@ import click
 import tilelab
 
 #: Command name -> one line of help. Each command lives in ``tilelab.cli.<name>`` as a click command ``command``.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "bench": "Measure on this GPU, beside the recorded run",
+}
 
 
 class LazyGroup(click.Group):
