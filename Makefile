@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick lint lab demo system clean
+.PHONY: help book test test-quick test-oracle lint lab demo system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,18 +15,15 @@ help:  ## list the commands
 .venv/bin/python:
 	@python=$$(tools/find-python.sh) && echo "making .venv with $$python" && $$python -m venv .venv
 
-define install
-	@echo "installing tilelab[$(1)] into .venv (pinned in constraints.txt)"
-	@$(BIN)/pip install -q -c constraints.txt -e '.[$(1)]'
-	@touch $@
-endef
+.venv/.book: EXTRAS := book
+.venv/.grade: EXTRAS := book,grade
+.venv/.test: EXTRAS := book,grade,dev
+.venv/.oracle: EXTRAS := book,grade,dev,oracle
 
-.venv/.book: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book)
-.venv/.grade: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book,grade)
-.venv/.test: pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,book,grade,dev)
+.venv/.book .venv/.grade .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
+	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
 
 # ---- reading
 book: .venv/.book  ## execute and build the book; EDITION=instructor adds the worked solutions
@@ -48,10 +45,13 @@ lint: .venv/.test
 
 test: .venv/.test system lint  ## everything that needs no GPU, browser tests included
 	@$(BIN)/python tools/build_book.py
-	@$(BIN)/pytest -n $(PYTEST_WORKERS)
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup
 
 test-quick: .venv/.test  ## under a minute, for the working hour
-	@$(BIN)/pytest -n $(PYTEST_WORKERS) -m "not slow and not browser"
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not browser"
+
+test-oracle: .venv/.oracle  ## the layout algebra against CuTe C++ (compiled here), pycute, tensor-layouts
+	@$(BIN)/pytest -m oracle tests/layout
 
 clean:  ## remove what was built, keep .venv
 	@rm -rf _build

@@ -5,4 +5,31 @@ when something that needs them is used. The other floors are modules of their ow
 ``tilelab.cudacpp``, ``tilelab.kernels``, ``tilelab.measure``, ``tilelab.draw`` and ``tilelab.grading``.
 """
 
+from typing import Any
+
+from tilelab.layout import *  # noqa: F403
+from tilelab.layout import __all__ as _algebra
+from tilelab.layout.display import set_drawer
+
 __version__ = "0.1.0"
+#: Python's own ``filter`` and ``zip`` survive ``from tilelab import *``.
+__all__ = [name for name in _algebra if name not in ("filter", "zip")]
+
+
+def _draw(value: Any) -> str:
+    """Draw a value for a notebook; the drawing floor loads when the first picture is asked for."""
+    from tilelab.draw import svg_of
+
+    return svg_of(value)
+
+
+def __getattr__(name: str) -> Any:
+    """Give ``tilelab.explain``, which draws, when it is first asked for."""
+    if name == "explain":
+        from tilelab.draw.explain import explain
+
+        return explain
+    raise AttributeError(f"module 'tilelab' has no attribute {name!r}")
+
+
+set_drawer(_draw)

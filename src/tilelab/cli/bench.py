@@ -86,7 +86,8 @@ def ladder(sides: str, rungs: str, as_json: bool, recorded: Path) -> None:
         )
     if record is not None:
         then = record["recorded"]
+        which = "recorded" if reason else "columns without “here”: recorded"
         click.echo(
-            f"{'recorded' if reason else 'columns without “here”: recorded'} on {then['device']}, driver {then['driver']}, "
+            f"{which} on {then['device']}, driver {then['driver']}, "
             f"CUDA {then['toolkit']}, {then['date'][:10]}, {then['distribution']}"
         )

@@ -8,7 +8,10 @@ import tilelab
 
 #: Command name -> one line of help. Each command lives in ``tilelab.cli.<name>`` as a click command ``command``.
 COMMANDS: dict[str, str] = {
-    "bench": "Measure on this GPU, beside the recorded run",
+    "doctor": "what is installed, what kernels can run on here, how to get what is missing",
+    "check": "judge one notebook of yours, without a course",
+    "grade": "grade the collected submissions of an assignment",
+    "bench": "measure the kernels on this GPU, beside the recorded run",
 }
 
 

@@ -1,0 +1,46 @@
+"""Trusted checks of exercise 1: the layout ``(3,4):(1,3)``."""
+
+from typing import Any
+
+from tilelab.grading.judge import Verdict
+from tilelab.grading.problems.exercise_1 import COLUMNS, ROWS, order_meant
+from tilelab.grading.tables import listed, misshapen, wrong_cells
+
+
+def check_table(answers: dict[str, Any]) -> Verdict:
+    """By cell: each right offset earns a twelfth."""
+    table = answers.get("table")
+    if fault := misshapen(table, ROWS, COLUMNS):
+        return Verdict(0.0, (f"table: {fault}",))
+    if not any(value is not None for row in answers["table"] for value in row):
+        return Verdict(0.0, ("table: not answered",))
+    wrong = wrong_cells(table, lambda i, j: i + 3 * j)
+    cells = ROWS * COLUMNS
+    if not wrong:
+        return Verdict(1.0, (f"table: all {cells} offsets are right",))
+    return Verdict(
+        (cells - len(wrong)) / cells,
+        (
+            f"table: {cells - len(wrong)} of {cells} offsets are right; not right: {listed(wrong, most=cells)}",
+            "where to look: each coordinate times its own stride, then the sum; the first stride is the row's",
+        ),
+    )
+
+
+def check_order(answers: dict[str, Any]) -> Verdict:
+    """Neighbours in memory lie down a column."""
+    if answers.get("order") is None:
+        return Verdict(0.0, ("order: not answered",))
+    if order_meant(answers["order"]) == "column-major":
+        return Verdict(1.0, ("order: right",))
+    return Verdict(0.0, ("order: not right. Find the cell that lies one after (0,0) in memory",))
+
+
+def check_contiguous(answers: dict[str, Any]) -> Verdict:
+    """Size and cosize are both 12; only a plain truth value counts."""
+    contiguous = answers.get("contiguous")
+    if contiguous is None:
+        return Verdict(0.0, ("contiguous: not answered",))
+    if contiguous is True:
+        return Verdict(1.0, ("contiguous: right",))
+    return Verdict(0.0, ("contiguous: not right. Sort the twelve offsets and look for gaps",))

@@ -1,0 +1,112 @@
+"""``tilelab grade``: grade the collected submissions of an assignment."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilelab.cli.needs import needs_grading
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tilelab.grading.course import Result
+
+
+@click.command()
+@click.argument("assignment")
+@click.option("--course", default="autograder", show_default=True, help="The course's folder.")
+@click.option("--student", help="Grade one student only.")
+@click.option("--force", is_flag=True, help="Grade again what has been graded already.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def command(assignment: str, course: str, student: str | None, force: bool, as_json: bool) -> None:
+    """Grade what was collected for ASSIGNMENT: run, judge, record the scores, write the feedback.
+
+    Every submission gets a recorded result. A submission that is graded already is left alone unless a newer one
+    was collected. The exit code is 0 where all of them were graded.
+    """
+    with needs_grading():
+        from tilelab.grading.course import Course
+
+        opened = Course(course)
+        notebooks = opened.notebooks(assignment)
+        results = _graded(opened, assignment, opened.students(assignment, student), force)
+    if as_json:
+        rows = [_row(result) for result in results]
+        click.echo(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        Console().print(_table(assignment, notebooks, results))
+    sys.exit(1 if any(result.status == "failed" for result in results) else 0)
+
+
+def _graded(course: Any, assignment: str, students: list[str], force: bool) -> list["Result"]:
+    """Grade one student after the other under a progress bar, which goes to the terminal's error stream."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    results = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"grading {assignment}", total=len(students))
+        for student in students:
+            progress.update(task, description=f"grading {assignment}: {student}")
+            results.append(course.grade(assignment, student, force))
+            progress.advance(task)
+    return results
+
+
+def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"{assignment}: {len(results)} submissions", title_justify="left")
+    table.add_column("student")
+    for notebook in notebooks:
+        table.add_column(notebook, justify="right")
+    table.add_column("together", justify="right")
+    table.add_column("pending", justify="right")
+    table.add_column("what to know")
+    for result in results:
+        table.add_row(
+            escape(result.student),
+            *(f"{result.notebook_score(notebook):g}" for notebook in notebooks),
+            f"{result.score:g} of {result.points:g}",
+            f"{result.pending:g}" if result.pending else "",
+            escape(what_to_know(result)),
+        )
+    return table
+
+
+def what_to_know(result: "Result") -> str:
+    """Return what an instructor should read beside a score: why it failed, or what the reports say of lost points."""
+    if result.status == "failed":
+        return f"not graded now: {result.message}"
+    lost = [line for part in result.parts if part.score < part.points for line in (*part.lines[:1], *part.notes)]
+    said = "; ".join(dict.fromkeys(lost))
+    return said if result.status == "graded" else f"graded before{': ' if said else ''}{said}"
+
+
+def _row(result: "Result") -> dict[str, Any]:
+    return {
+        "student": result.student,
+        "status": result.status,
+        "score": result.score,
+        "points": result.points,
+        "pending": result.pending,
+        "message": result.message,
+        "parts": [
+            {
+                "part": part.cell,
+                "notebook": part.notebook,
+                "score": part.score,
+                "points": part.points,
+                "pending": part.pending,
+                "needs_person": part.needs_person,
+                "report": [*part.lines, *part.notes],
+            }
+            for part in result.parts
+        ],
+    }

@@ -1,0 +1,21 @@
+"""What a command needs beyond the base installation, said in one line where it is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from tilelab.grading.errors import GradingError
+
+
+@contextmanager
+def needs_grading() -> Iterator[None]:
+    """Turn a `GradingError`, and a missing nbgrader, into one line and a non-zero exit."""
+    try:
+        yield
+    except GradingError as error:
+        raise click.ClickException(str(error)) from error
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("tilelab"):
+            raise
+        raise click.ClickException(f"grading needs {error.name}: pip install 'tilelab[grade]'") from error

@@ -1,0 +1,109 @@
+"""A grid of cells with its labels: what every drawing of a layout is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilelab.draw.colours import DARK_TEXT, text_on
+from tilelab.draw.picture import Line, Picture, Rect, Text
+
+#: Above so many rows or columns cells are coloured dots without text; above so many cells nothing is noted on them.
+TEXT_LIMIT, NOTE_LIMIT = 64, 400
+#: Above so many columns the cells are tight.
+TIGHT = 16
+DOT = 5.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: its text, its colour and what pointing at it tells."""
+
+    text: str
+    paint: str
+    note: str = ""
+
+
+def grid(
+    cells: Sequence[Sequence[Cell]],
+    title: str,
+    *,
+    row_labels: Sequence[str] | None = None,
+    column_labels: Sequence[str] | None = None,
+    row_marks: Sequence[int] = (),
+    column_marks: Sequence[int] = (),
+    caption: str = "",
+) -> Picture:
+    """Return a picture of a grid.
+
+    Parameters
+    ----------
+    cells
+        Rows of cells, all of the same length.
+    title
+        Shown above the grid, and read by a screen reader.
+    row_labels, column_labels
+        What stands beside the rows and above the columns; left out, their numbers.
+    row_marks, column_marks
+        Rows and columns before which a strong line shows that a tile ends.
+    caption
+        Shown below the grid.
+    """
+    rows, columns = len(cells), len(cells[0])
+    dots = rows > TEXT_LIMIT or columns > TEXT_LIMIT
+    row_labels = row_labels or [str(i) for i in range(rows)]
+    column_labels = column_labels or [str(j) for j in range(columns)]
+    tight = columns > TIGHT
+    size = 11.0 if tight else 13.0
+    letter = 0.62 * size
+    longest = max(max(len(cell.text) for row in cells for cell in row), max(map(len, column_labels)))
+    width = DOT if dots else max(letter * longest + (5 if tight else 14), 20 if tight else 30)
+    height = DOT if dots else (19.0 if tight else 26.0)
+    left = letter * max(map(len, row_labels)) + 8
+    top = 44.0
+    grid_width, grid_height = width * columns, height * rows
+    picture = Picture(
+        max(left + grid_width + 1, 8.0 * len(title) + 8, 7.0 * len(caption)),
+        top + grid_height + (24 if caption else 1),
+        title,
+    )
+    items = picture.items
+    items.append(Text(0, 10, title, 13, "start", "ink", True))
+
+    # Same paint side by side becomes one SVG path, so a large grid stays a small file.
+    boxes = [
+        Rect(left + j * width, top + i * height, width, height, cell.paint, _note(cell, rows * columns))
+        for i, row in enumerate(cells)
+        for j, cell in enumerate(row)
+    ]
+    items.extend(sorted(boxes, key=lambda box: box.paint) if rows * columns > NOTE_LIMIT else boxes)
+    if not dots:
+        lines = [Line(left, top + i * height, left + grid_width, top + i * height, 0.7) for i in range(rows + 1)]
+        lines += [Line(left + j * width, top, left + j * width, top + grid_height, 0.7) for j in range(columns + 1)]
+        items.extend(lines)
+    items.extend(Line(left, top + i * height, left + grid_width, top + i * height, 2.2, DARK_TEXT) for i in row_marks)
+    items.extend(Line(left + j * width, top, left + j * width, top + grid_height, 2.2, DARK_TEXT) for j in column_marks)
+    if not dots:
+        texts = [
+            Text(left + (j + 0.5) * width, top + (i + 0.5) * height, cell.text, size, "middle", text_on(cell.paint))
+            for i, row in enumerate(cells)
+            for j, cell in enumerate(row)
+            if cell.text
+        ]
+        items.extend(sorted(texts, key=lambda text: text.paint))
+    row_step, column_step = (16, 16) if dots else (1, 1)
+    items.extend(
+        Text(left + (j + 0.5) * width, top - 10, column_labels[j], size - 1, "middle", "faint")
+        for j in range(0, columns, column_step)
+    )
+    items.extend(
+        Text(left - 6, top + (i + 0.5) * height, row_labels[i], size - 1, "end", "faint")
+        for i in range(0, rows, row_step)
+    )
+    if caption:
+        items.append(Text(0, top + grid_height + 16, caption, 11, "start", "faint"))
+    return picture
+
+
+def _note(cell: Cell, count: int) -> str:
+    return cell.note if count <= NOTE_LIMIT else ""

@@ -1,0 +1,116 @@
+"""The answer record: what crosses from a learner's notebook to the judge, and nothing else does.
+
+A record is plain JSON under its own MIME type in a cell's output::
+
+    {"version": 1, "problem": "exercise_1", "answers": {"order": "row-major"}}
+
+Both sides live here: the notebook's (`record`) and the judge's (`read`). The judge trusts nothing that it reads, so
+both hold the same limits. Standard library alone.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+
+MIME = "application/vnd.tilelab.answer+json"
+VERSION = 1
+#: Bytes of JSON in one record. A kernel's source is some kilobytes; 1 MB leaves room and keeps notebooks small.
+MAX_BYTES = 1_000_000
+#: Lists and objects inside one another.
+MAX_DEPTH = 20
+
+
+def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
+    """Make the record of some answers to one problem.
+
+    Parameters
+    ----------
+    problem : str
+        Name of the problem, such as ``exercise_1``.
+    answers : mapping
+        The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, dicts, and whatever turns
+        itself into those with ``tolist()`` (arrays and their scalars).
+
+    Returns
+    -------
+    dict
+        The record, checked against the judge's own limits.
+
+    Raises
+    ------
+    GradingError
+        An answer is not plain data, not finite, too deep or too large.
+    """
+    made = {"version": VERSION, "problem": problem, "answers": plain(dict(answers))}
+    return read([made], problem)
+
+
+def plain(value: object) -> Any:
+    """Turn an answer into JSON's own types, or raise `GradingError` that quotes what is none of them."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise GradingError(
+        f"a {type(value).__name__} cannot be handed in: {value!r:.80}. "
+        "Numbers, strings, True, False, lists and arrays can"
+    )
+
+
+def read(found: Iterable[object], problem: str) -> dict[str, Any]:
+    """Return the one record of a cell, cleaned, as the judge accepts it.
+
+    Parameters
+    ----------
+    found : iterable
+        Everything that stood under `MIME` in the cell's outputs.
+    problem : str
+        The problem that the cell belongs to.
+
+    Returns
+    -------
+    dict
+        A fresh record with exactly the keys ``version``, ``problem`` and ``answers``.
+
+    Raises
+    ------
+    GradingError
+        There is not exactly one record, or it is not one that the judge accepts. The message is for the learner.
+    """
+    records = list(found)
+    if not records:
+        raise GradingError("no answer was recorded")
+    if len(records) > 1:
+        raise GradingError(f"{len(records)} answers were recorded in one cell, one is expected")
+    try:
+        text = json.dumps(records[0], allow_nan=False)
+    except RecursionError:
+        raise GradingError("the answer is nested too deep") from None
+    except ValueError:
+        raise GradingError("the answer holds a number that is not finite (NaN or infinity)") from None
+    except TypeError as error:
+        raise GradingError(f"the answer is not plain data ({error})") from None
+    if len(text) > MAX_BYTES:
+        raise GradingError(f"the answer takes {len(text):,} bytes, the limit is {MAX_BYTES:,}")
+    content = json.loads(text)
+    if _depth(content) > MAX_DEPTH:
+        raise GradingError(f"the answer is nested more than {MAX_DEPTH} deep")
+    match content:
+        case {"version": 1, "problem": str(name), "answers": dict(answers)} if name == problem:
+            return {"version": VERSION, "problem": name, "answers": answers}
+        case {"problem": str(name)} if name != problem:
+            raise GradingError(f"the recorded answer is for {name!r:.60}, this cell belongs to {problem!r}")
+        case _:
+            raise GradingError("what was recorded is not an answer record of this version of tilelab")
+
+
+def _depth(content: object) -> int:
+    if isinstance(content, dict):
+        content = list(content.values())
+    return 1 + max(map(_depth, content), default=0) if isinstance(content, list) else 0

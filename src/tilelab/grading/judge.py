@@ -1,0 +1,169 @@
+"""The judge: a part of a problem, its record and the course's trusted check give a verdict.
+
+Trusted checks are files ``<problem>.py`` in a course's ``checks/`` folder, outside the package and never on any
+import path, so that a learner's kernel cannot import them. Such a file defines one function for each part::
+
+    def check_table(answers: dict[str, Any]) -> Verdict: ...
+
+The answers come from the record, so they are plain data, but of any form: a check must refuse what it cannot read.
+"""
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tilelab.grading.answers import read
+from tilelab.grading.errors import GradingError
+from tilelab.grading.problems import split
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a trusted check decided about one part.
+
+    Attributes
+    ----------
+    share : float
+        Share of the part's points that is earned, from 0 to 1.
+    lines : tuple of str
+        What to tell the learner: what was tried, what came out, where to look. Never what the check compares with.
+    pending : float
+        Share of the points that is still to be decided, by a GPU or a person; with ``share`` at most 1.
+    """
+
+    share: float
+    lines: tuple[str, ...] = ()
+    pending: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse shares that no gradebook can hold: nbgrader reads NaN and negative results as full marks."""
+        shares = (self.share, self.pending, self.share + self.pending)
+        if not all(math.isfinite(share) and -1e-9 <= share <= 1 + 1e-9 for share in shares):
+            raise GradingError(f"shares must lie in [0, 1], also together: earned {self.share}, pending {self.pending}")
+
+
+Check = Callable[[dict[str, Any]], Verdict]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judged grade cell.
+
+    ``lines`` is what the check found, ``notes`` what happened to the notebook on its way to the judge, ``record``
+    what was judged (``None`` where nothing was recorded). Points are in the gradebook's units.
+    """
+
+    cell: str
+    points: float
+    earned: float
+    pending: float
+    lines: tuple[str, ...]
+    record: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """Return the score in words."""
+        waiting = f", {self.pending:g} pending" if self.pending else ""
+        return f"{self.earned:g} of {self.points:g} points{waiting}"
+
+    @property
+    def html(self) -> str:
+        """Return the report for a notebook; what a learner wrote is inert in it."""
+        items = "".join(f"<li>{escape(line)}</li>" for line in (*self.lines, *self.notes))
+        return f'<div class="tilelab-report"><b>{self.head}</b><ul>{items}</ul></div>'
+
+
+class Judge:
+    """Judges answer records with the trusted checks of one folder.
+
+    Parameters
+    ----------
+    checks : path
+        The folder of trusted checks.
+
+    Raises
+    ------
+    GradingError
+        The folder is not there.
+    """
+
+    def __init__(self, checks: str | Path) -> None:
+        self.checks = Path(checks)
+        if not checks or not self.checks.is_dir():
+            raise GradingError(f"no folder of trusted checks at {str(checks)!r}")
+        self._modules: dict[str, ModuleType] = {}
+
+    def check(self, cell: str) -> Check | None:
+        """Return the trusted check of a grade cell, or ``None`` where the course has none for it."""
+        problem, part = split(cell)
+        file = self.checks / f"{problem}.py"
+        if not part or not file.is_file():
+            return None
+        if problem not in self._modules:
+            self._modules[problem] = _load(file)
+        return getattr(self._modules[problem], f"check_{part}", None)
+
+    def judge(
+        self, cell: str, points: float, records: Iterable[object], notes: Iterable[str] = (), why_none: str = ""
+    ) -> Judged:
+        """Judge one grade cell. Never raises for what a learner did; a fault of the check leaves the points pending.
+
+        Parameters
+        ----------
+        cell : str
+            The grade cell's name, ``<problem>_<part>``.
+        points : float
+            What the cell is worth.
+        records : iterable
+            Everything the cell recorded; exactly one valid record is expected.
+        notes : iterable of str
+            What happened to the notebook on its way here, for the report.
+        why_none : str
+            What kept the cell from recording an answer, where that is known.
+        """
+        record = None
+        try:
+            record = read(records, split(cell)[0])
+            verdict = self._decide(cell, record["answers"])
+        except GradingError as error:
+            reason = f"{error}: {why_none}" if record is None and why_none else str(error)
+            verdict = Verdict(0.0, (reason,))
+        return Judged(
+            cell=cell,
+            points=points,
+            earned=round(min(max(verdict.share, 0.0), 1.0) * points, 2),
+            pending=round(max(verdict.pending, 0.0) * points, 2),
+            lines=verdict.lines,
+            record=record,
+            notes=tuple(notes),
+        )
+
+    def _decide(self, cell: str, answers: dict[str, Any]) -> Verdict:
+        try:
+            check = self.check(cell)
+            if check is None:
+                return Verdict(0.0, ("this course has no check for this part: a person will look at it",), pending=1.0)
+            verdict = check(answers)
+            if not isinstance(verdict, Verdict):
+                raise TypeError(f"a check returns a Verdict, not {verdict!r:.40}")
+            return verdict
+        except Exception as error:  # a fault of ours, so never a zero for the learner
+            return Verdict(
+                0.0, (f"the check itself failed ({type(error).__name__}): a person will look at it",), pending=1.0
+            )
+
+
+def _load(file: Path) -> ModuleType:
+    """Load a file of trusted checks under a name that no import statement finds."""
+    spec = importlib.util.spec_from_file_location(f"<checks of {file.stem}>", file)
+    if spec is None or spec.loader is None:
+        raise GradingError(f"cannot load the trusted checks in {str(file)!r}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

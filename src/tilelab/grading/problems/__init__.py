@@ -1,0 +1,123 @@
+"""The problems as a learner's kernel may know them: names, parts, points, instant checks; never the trusted checks.
+
+One module a problem, named as the problem, with one value ``PROBLEM``. A new problem is a new file.
+
+A *part* is what earns points by itself. Its grade cell in the notebook is called ``<problem>_<part>``, so that the
+gradebook has a line for each part, points that wait for a GPU or a person wait alone, and a kernel that dies in one
+part costs only that part. An answer belongs to the problem: a call may hand in one part's answers or all of them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an instant check found in one part: whether a public check fails, and what to tell the learner."""
+
+    ok: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a problem: what earns points by itself.
+
+    Attributes
+    ----------
+    name : str
+        The grade cell is called ``<problem>_<name>``.
+    points : float
+        What the part is worth; the master's grade cell says the same, and a test holds that.
+    look : callable
+        The instant check: takes all answers that were given (those this part needs are among them), returns a
+        `Finding`. It runs in the learner's kernel, so it must not give a right answer away.
+    answers : tuple of str
+        Names of the answers it needs; its own name unless told.
+    """
+
+    name: str
+    points: float
+    look: Callable[[Mapping[str, Any]], Finding]
+    answers: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the answers that the part needs."""
+        return self.answers or (self.name,)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem.
+
+    Attributes
+    ----------
+    name, assignment : str
+        Its own name and that of the assignment it belongs to.
+    parts : tuple of Part
+        In the order of the notebook.
+    picture : callable, optional
+        Draws a learner's own answers: takes those that were given, returns a value that a notebook can show, or
+        ``None`` where there is nothing to draw.
+    """
+
+    name: str
+    assignment: str
+    parts: tuple[Part, ...]
+    picture: Callable[[Mapping[str, Any]], object | None] | None = None
+
+    def part(self, name: str) -> Part:
+        """Return one part by name, or raise `GradingError` that lists the parts there are."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        known = ", ".join(part.name for part in self.parts)
+        raise GradingError(f"{self.name} has no part {name!r}; it has {known}")
+
+    def answered(self, answers: Mapping[str, object]) -> tuple[Part, ...]:
+        """Return the parts that have all their answers, or raise `GradingError` for a name that is no answer."""
+        known = list(dict.fromkeys(name for part in self.parts for name in part.needs))
+        for name in answers:
+            if name not in known:
+                raise GradingError(f"{self.name} asks for no {name!r}; its answers are {', '.join(known)}")
+        return tuple(part for part in self.parts if set(part.needs) <= set(answers))
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of all problems, sorted."""
+    return tuple(sorted(module.name for module in iter_modules(__path__)))
+
+
+def problem(name: str) -> Problem:
+    """Return a problem by its name.
+
+    Raises
+    ------
+    GradingError
+        There is no such problem; the message lists those there are.
+    """
+    if name not in names():
+        raise GradingError(f"there is no problem {name!r}; there are {', '.join(names())}")
+    found: Problem = import_module(f"{__name__}.{name}").PROBLEM
+    return found
+
+
+def split(cell: str) -> tuple[str, str]:
+    """Split a grade cell's name into problem and part: ``exercise_1_table`` → ``("exercise_1", "table")``.
+
+    A problem's own name has the part ``""``; so has a name that belongs to no problem, with the problem ``""``.
+    """
+    for name in sorted(names(), key=len, reverse=True):
+        if cell == name:
+            return name, ""
+        if cell.startswith(name + "_"):
+            return name, cell[len(name) + 1 :]
+    return "", ""

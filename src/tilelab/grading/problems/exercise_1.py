@@ -1,0 +1,102 @@
+"""Exercise 1: the offsets of ``(3,4):(1,3)`` by hand, their order, and whether they leave holes."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.tables import listed, misshapen, wrong_cells
+
+ROWS, COLUMNS = 3, 4
+ORDERS = ("row-major", "column-major")
+
+
+def look_at_table(answers: Mapping[str, Any]) -> Finding:
+    """Form first, then which cells are not right yet, and where to look."""
+    table = answers["table"]
+    if fault := misshapen(table, ROWS, COLUMNS):
+        return Finding(False, fault)
+    empty = [(i, j) for i, row in enumerate(table) for j, value in enumerate(row) if value is None]
+    if empty:
+        return Finding(False, f"not filled in yet: {listed(empty)}")
+    wrong = wrong_cells(table, lambda i, j: i + 3 * j)
+    if not wrong:
+        return Finding(True, "all 12 offsets are right")
+    transposed = all(value == 4 * i + j for i, row in enumerate(table) for j, value in enumerate(row))
+    hint = (
+        "You walk along a row in steps of one. Which of the two strides belongs to the row coordinate?"
+        if transposed
+        else f"Take {listed(wrong[:1])}: multiply each coordinate by its own stride, then add."
+    )
+    return Finding(False, f"{len(wrong)} of 12 cells are not right: {listed(wrong)}. {hint}")
+
+
+def look_at_order(answers: Mapping[str, Any]) -> Finding:
+    """Form, and whether it agrees with the learner's own table; which word is right stays the judge's."""
+    order = answers["order"]
+    if order is None:
+        return Finding(False, "not answered yet")
+    if order_meant(order) not in ORDERS:
+        return Finding(False, f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}")
+    steps = _steps(answers.get("table"))
+    if steps is None:
+        return Finding(True, "readable; whether it is right the judge will say")
+    along_row, down_column = steps
+    if (order_meant(order) == "row-major") != (along_row < down_column):
+        return Finding(
+            False,
+            f"this does not agree with your table: it steps by {along_row} along a row and by {down_column} down a "
+            "column. Neighbours in memory are one apart",
+        )
+    return Finding(True, "it agrees with your table")
+
+
+def order_meant(order: object) -> str:
+    """Read an order as it is written in the wild: ``Column major``, ``col-major``, ``row_major``."""
+    words = str(order).lower().replace("_", "-").replace(" ", "-").strip("-")
+    return "column-major" if words == "col-major" else words
+
+
+def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
+    """Form, and whether it agrees with the learner's own table."""
+    contiguous = answers["contiguous"]
+    if contiguous is None:
+        return Finding(False, "not answered yet")
+    if not isinstance(contiguous, bool):
+        return Finding(False, f"the answer is True or False, not {contiguous!r:.40}")
+    if _steps(answers.get("table")) is None:
+        return Finding(True, "readable; whether it is right the judge will say")
+    offsets = sorted(value for row in answers["table"] for value in row)
+    without_holes = all(after - before == 1 for before, after in pairwise(offsets))
+    if contiguous != without_holes:
+        return Finding(False, "this does not agree with your table: sort its 12 numbers and look at the gaps")
+    return Finding(True, "it agrees with your table")
+
+
+def picture(answers: Mapping[str, Any]) -> object | None:
+    """The learner's table as they filled it in."""
+    table = answers.get("table")
+    if misshapen(table, ROWS, COLUMNS):
+        return None
+    from tilelab.grading.pictures import table_picture  # drawing loads only where a picture is shown
+
+    return table_picture(table or (), "your table")
+
+
+def _steps(table: object) -> tuple[int, int] | None:
+    """Steps of a filled table along its first row and down its first column; None where there is no such table."""
+    if misshapen(table, ROWS, COLUMNS) or not isinstance(table, list) or any(None in row for row in table):
+        return None
+    return table[0][1] - table[0][0], table[1][0] - table[0][0]
+
+
+PROBLEM = Problem(
+    name="exercise_1",
+    assignment="exercises",
+    parts=(
+        Part("table", 2, look_at_table),
+        Part("order", 1, look_at_order),
+        Part("contiguous", 1, look_at_contiguous),
+    ),
+    picture=picture,
+)

@@ -1,0 +1,107 @@
+"""Read what a learner handed in, whatever it is, into a fresh notebook.
+
+Nothing of the file survives but each cell's type, its source and the grade id that it *claims*: metadata, outputs,
+tags, cell ids, schema versions and kernel names are the learner's to edit, and nbgrader stumbles over many of them.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode, v4
+
+from tilelab.grading.errors import GradingError
+
+#: Key in a notebook's and a cell's metadata under which the grader notes what happened on the way.
+NOTES = "tilelab"
+MAX_FILE_BYTES = 50_000_000
+
+
+def read_submitted(path: str | Path) -> NotebookNode:
+    """Return a fresh notebook with the file's cells.
+
+    Parameters
+    ----------
+    path : path
+        The notebook file.
+
+    Returns
+    -------
+    NotebookNode
+        Valid nbformat 4.5; a cell that claims a grade id has ``metadata.nbgrader == {"grade_id": …}``.
+
+    Raises
+    ------
+    GradingError
+        There is no such file or it cannot be read as a notebook. The message is for the learner.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise GradingError(f"no notebook {file.name} was handed in{_others(file)}")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise GradingError(f"{file.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB; clear its outputs first")
+    try:
+        content = json.loads(file.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise GradingError(f"{file.name} is not UTF-8 text; save it again from Jupyter") from None
+    except RecursionError:
+        raise GradingError(f"{file.name} is nested too deep to be a notebook") from None
+    except ValueError as error:
+        raise GradingError(f"{file.name} is no complete notebook file ({error}); save it again from Jupyter") from None
+    if not isinstance(content, dict):
+        raise GradingError(f"{file.name} is not a notebook: it holds a JSON {type(content).__name__}")
+    return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
+
+
+def substitute(reason: str) -> NotebookNode:
+    """Return an empty notebook in place of one that could not be read; its parts are judged 0 with the reason."""
+    return v4.new_notebook(metadata={NOTES: {"unread": reason}})
+
+
+def note(cell: NotebookNode, text: str) -> None:
+    """Note on a cell what happened to it, for its report."""
+    cell.metadata.setdefault(NOTES, {}).setdefault("notes", []).append(text)
+
+
+def notes(cell: NotebookNode) -> list[str]:
+    """Return what was noted on a cell."""
+    return list(cell.metadata.get(NOTES, {}).get("notes", []))
+
+
+def _others(file: Path) -> str:
+    """Name the notebooks beside a missing one: a renamed copy is the usual reason."""
+    found = sorted(other.name for other in file.parent.glob("*.ipynb")) if file.parent.is_dir() else []
+    return f"; the folder holds {', '.join(found[:5])}. Rename it to {file.name} and hand it in again" if found else ""
+
+
+def _cells(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the raw cells, of old notebook formats too."""
+    if content.get("nbformat") in (1, 2, 3):
+        try:
+            content = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
+        except Exception as error:  # the old converters trust their input
+            raise GradingError(f"{name} is an old notebook that cannot be converted ({type(error).__name__})") from None
+    cells = content.get("cells")
+    if not isinstance(cells, list):
+        raise GradingError(f"{name} is not a notebook: it has no list of cells")
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _fresh(cell: dict[str, Any], number: int) -> NotebookNode:
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    make = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell}.get(str(cell.get("cell_type")), v4.new_raw_cell)
+    fresh: NotebookNode = make(source if isinstance(source, str) else "", id=f"cell-{number}")
+    if claimed := claimed_id(cell):
+        fresh.metadata["nbgrader"] = NotebookNode(grade_id=claimed)
+    return fresh
+
+
+def claimed_id(cell: dict[str, Any]) -> str:
+    """Return the grade id that a raw cell claims, or ``""``."""
+    metadata = cell.get("metadata")
+    claims = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = claims.get("grade_id") if isinstance(claims, dict) else None
+    return grade_id if isinstance(grade_id, str) else ""

@@ -1,0 +1,62 @@
+"""Races among the accesses of one phase, pair by pair."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One thread touches one cell. ``order`` says which of two came first in the source's own order."""
+
+    cell: int
+    thread: int
+    warp: int
+    epoch: int
+    """How many ``syncwarp`` its warp had passed."""
+    site: int
+    kind: str
+    order: tuple[int, ...]
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two accesses that race; the one that comes first in the source's order is first."""
+
+    first: Access
+    second: Access
+    same_value: bool
+
+
+def conflict(a: Access, b: Access) -> bool:
+    """Whether two accesses of one cell in one phase race."""
+    if a.thread == b.thread or (a.kind == b.kind and a.kind in ("read", "atomic")):
+        return False
+    return not (a.warp == b.warp and a.epoch != b.epoch)
+
+
+def racing_pairs(accesses: Iterable[Access]) -> list[Pair]:
+    """One example for each pair of places that race, the lowest cell first.
+
+    Parameters
+    ----------
+    accesses
+        Those of one block in one phase to one piece of memory.
+    """
+    cells: dict[int, list[Access]] = {}
+    for access in accesses:
+        cells.setdefault(access.cell, []).append(access)
+    found: dict[tuple[int, int, bool], Pair] = {}
+    for cell in sorted(cells):
+        here = sorted(cells[cell], key=lambda a: (a.order, a.thread))
+        writers = [a for a in here if a.kind != "read"]
+        if not writers or len({a.thread for a in here}) < 2:
+            continue
+        same = len({a.value for a in writers}) == 1 and all(a.kind == "write" for a in writers)
+        for i, a in enumerate(here):
+            for b in here[i + 1 :]:
+                if not conflict(a, b):
+                    continue
+                harmless = same and a.kind == b.kind == "write"
+                found.setdefault((a.site, b.site, harmless), Pair(a, b, harmless))
+    return list(found.values())

@@ -1,0 +1,22 @@
+"""A course in a temporary folder, made once for each test process, with nbgrader already loaded."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilelab
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "autograder" / "demo"), str(ROOT / "tools")]
+# Learners' kernels start in other folders, so the package must be found by an absolute path.
+os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory):
+    """The course with assignment ``exercises`` generated, and nobody in it. Tests add students of their own."""
+    from classroom import make_course
+
+    return make_course(tmp_path_factory.mktemp("class") / "course", "exercises")

@@ -1,0 +1,73 @@
+"""The answer record: what crosses, and what is refused in words."""
+
+import math
+
+import pytest
+
+from tilelab.grading import GradingError
+from tilelab.grading.answers import MAX_BYTES, read, record
+
+
+def test_a_record_holds_the_answers_as_plain_data():
+    made = record("exercise_1", {"table": ((0, 3), [1, 4]), "order": "row-major", "sure": True, "none": None})
+    assert made == {
+        "version": 1,
+        "problem": "exercise_1",
+        "answers": {"table": [[0, 3], [1, 4]], "order": "row-major", "sure": True, "none": None},
+    }
+
+
+def test_arrays_become_lists():
+    numpy = pytest.importorskip("numpy")
+    made = record("exercise_1", {"table": numpy.arange(6).reshape(2, 3), "one": numpy.int64(7)})
+    assert made["answers"] == {"table": [[0, 1, 2], [3, 4, 5]], "one": 7}
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (math.nan, "not finite"),
+        ([1.0, math.inf], "not finite"),
+        (nested(30), "nested more than 20 deep"),
+        ("x" * MAX_BYTES, "the limit is 1,000,000"),
+        ({1, 2}, "a set cannot be handed in"),
+        (print, "built-in function print"),
+        (1 + 2j, "a complex cannot be handed in"),
+    ],
+)
+def test_what_a_learner_cannot_hand_in(answer, words):
+    with pytest.raises(GradingError, match=words):
+        record("exercise_1", {"table": answer})
+
+
+GOOD = {"version": 1, "problem": "exercise_1", "answers": {"order": "row-major"}}
+
+
+def test_the_judge_reads_a_record_and_drops_what_does_not_belong():
+    assert read([GOOD | {"score": 100}], "exercise_1") == GOOD
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ([], "no answer was recorded"),
+        ([GOOD, GOOD], "2 answers were recorded in one cell"),
+        ([GOOD | {"problem": "exercise_2"}], "for 'exercise_2', this cell belongs to 'exercise_1'"),
+        ([GOOD | {"version": 2}], "not an answer record of this version"),
+        ([GOOD | {"answers": [1]}], "not an answer record"),
+        (["full marks"], "not an answer record"),
+        ([GOOD | {"answers": {"order": math.nan}}], "not finite"),
+        ([GOOD | {"answers": {"order": nested(5000)}}], "nested too deep"),
+        ([GOOD | {"answers": {"order": b"bytes"}}], "not plain data"),
+    ],
+)
+def test_what_the_judge_refuses(found, words):
+    with pytest.raises(GradingError, match=words):
+        read(found, "exercise_1")
