@@ -14,12 +14,13 @@ from tilelab.kernels.verify import check_product
 
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="emulation needs g++")
 SMALL_SIDES = [side for side in SIDES if side <= 129]
-#: Each kernel of the ladder once, by name; the last rung has three. Copies of four columns need N to be a multiple of 4.
+#: Each kernel of the ladder once, by name; the last rung has three.
 KERNELS = {one.name: one.kernel for one in LADDER[:-1]}
 KERNELS |= {"warp_tiled, large": LARGE.kernel, "warp_tiled, wide": WIDE.kernel, "warp_tiled, narrow": NARROW.kernel}
 
 
 def takes(name, N):
+    """Copies of four columns need N to be a multiple of 4."""
     return name not in ("warp_tiled, large", "warp_tiled, wide") or N % 4 == 0
 
 

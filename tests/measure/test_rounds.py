@@ -84,5 +84,5 @@ def test_paired_ratios_are_narrower_than_either_when_both_drift():
     assert estimate([2 * d for d in drift]).width > 0.3
     pair = ratio([2 * d for d in drift], drift)
     assert (pair.value, pair.width) == (2.0, 0.0)
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         ratio([1.0], [1.0, 2.0])
