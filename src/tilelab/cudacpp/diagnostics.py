@@ -7,18 +7,26 @@ from tilelab.cudacpp.source import excerpt, without_comments
 
 #: The name under which every compiler sees the learner's source.
 FILE = "kernel.cu"
+#: Characters of one error that are shown.
+LONGEST = 400
 
 _FORMS = (
-    re.compile(r"^(?P<file>[^\s(:][^(:\n]*)\((?P<line>\d+)\)\s*: (?:catastrophic |fatal )?error(?: #[\d-]+\w*)?:? (?P<what>.*)$", re.M),
-    re.compile(r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.M),
+    re.compile(  # nvcc, nvrtc
+        r"^(?P<file>[^\s(:][^(:\n]*)\((?P<line>\d+)\)\s*: (?:catastrophic |fatal )?error(?: #[\d-]+\w*)?:? "
+        r"(?P<what>.*)$",
+        re.M,
+    ),
+    re.compile(r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.M),  # g++
 )
-_MISSING_HEADER = re.compile(r"[\"'‘]?([\w./+-]+)[\"'’]?: No such file|cannot open source file \"([^\"]+)\"|could not open source file \"([^\"]+)\"")
+_MISSING_HEADER = re.compile(
+    r"[\"'‘]?([\w./+-]+)[\"'’]?: No such file|(?:cannot|could not) open source file \"([^\"]+)\""
+)
 _SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
 
 #: Header -> what brings it. The first match of the start of the name counts.
 _PACKAGES = (
-    ("cute/", "pip install nvidia-cutlass (the CuTe headers), and build with backend=\"nvcc\""),
-    ("cutlass/", "pip install nvidia-cutlass (the CUTLASS headers), and build with backend=\"nvcc\""),
+    ("cute/", 'pip install nvidia-cutlass (the CuTe headers), and build with backend="nvcc"'),
+    ("cutlass/", 'pip install nvidia-cutlass (the CUTLASS headers), and build with backend="nvcc"'),
     ("cuda/std/", "pip install nvidia-cuda-cccl (libcu++), or take the header of the CUDA toolkit"),
     ("cuda/", "pip install nvidia-cuda-cccl (libcu++), or take the header of the CUDA toolkit"),
     ("cub/", "pip install nvidia-cuda-cccl"),
@@ -26,7 +34,9 @@ _PACKAGES = (
     ("cuda_", "pip install nvidia-cuda-runtime, or set CUDA_PATH to a CUDA toolkit"),
     ("torch/", "use load_inline, which builds host code against PyTorch; Kernel takes device code alone"),
 )
-_STANDARD = "NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend=\"nvcc\""
+_STANDARD = (
+    'NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend="nvcc"'
+)
 
 
 def errors(log: str) -> list[tuple[str, int, str]]:
@@ -58,10 +68,13 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
+        if len(what) > LONGEST:  # templates: the types alone can fill pages
+            what = what[:LONGEST] + " … (.log holds the rest)"
         more = len({number for number, _ in own}) - 1
         rest = f"\n({more} more line{'s' if more > 1 else ''} with errors; .log holds the whole output)" if more else ""
         return BuildError(
-            f"line {line}: {excerpt(source, line)}\n{what.strip()} [{compiler}]\n\n{excerpt(source, line, 1)}{rest}", log
+            f"line {line}: {excerpt(source, line)}\n{what.strip()} [{compiler}]\n\n{excerpt(source, line, 1)}{rest}",
+            log,
         )
     too_much = _SHARED.search(log)
     if too_much:
@@ -77,7 +90,9 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     if all_errors:
         file, line, what = all_errors[0]
         return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", log)
-    first = next((text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400])
+    first = next(
+        (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
+    )
     return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", log)
 
 

@@ -30,21 +30,33 @@ GUARD = 4096
 POISON = b"\xff"
 ORDERS = ("forward", "reverse", "shuffled")
 
-_COMMON = "-std=c++17 -fPIC -fno-strict-aliasing -fno-math-errno -ftrivial-auto-var-init=pattern".split()
+_COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-ftrivial-auto-var-init=pattern"]
 _FAST = ["-O2", "-g1", "-w"]
 # Each access has to stay the access that the source makes: no merging, no vectors.
-_CHECKED = (
-    "-O2 -g -fsanitize=thread -fsanitize=bounds,alignment --param=tsan-instrument-func-entry-exit=0 "
-    "-Wuninitialized -Wmaybe-uninitialized -fno-tree-vectorize -fno-store-merging -fno-tree-slp-vectorize -fno-ipa-icf"
-).split()
+_CHECKED = [
+    "-O2",
+    "-g",
+    "-fsanitize=thread",
+    "-fsanitize=bounds,alignment",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-Wuninitialized",
+    "-Wmaybe-uninitialized",
+    "-fno-tree-vectorize",
+    "-fno-store-merging",
+    "-fno-tree-slp-vectorize",
+    "-fno-ipa-icf",
+]
 # Without the sanitizers' own libraries: the runtime answers in their place.
 _LINK = ["-shared", "-nostdlib", "-lc", "-lm", "-lgcc"]
 
 
 @dataclass(frozen=True)
 class Library:
-    """A kernel built for emulation: its machine code, its static shared arrays (name, offset, bytes), and the local
-    variables that a checked build saw read before they are set (line, name)."""
+    """A kernel built for emulation.
+
+    ``shared`` are its static shared arrays (name, offset, bytes), ``unset`` the local variables that a checked build
+    saw read before they are set (line, name).
+    """
 
     code: bytes
     shared: tuple[tuple[str, int, int], ...]
@@ -76,7 +88,9 @@ def compiler() -> tuple[str, str]:
     """
     path = shutil.which("g++")
     if path is None:
-        raise BuildError("emulation compiles the kernel with g++, which is not installed: apt install g++ (or build-essential)")
+        raise BuildError(
+            "emulation compiles the kernel with g++, which is not installed: apt install g++ (or build-essential)"
+        )
     real = Path(path).resolve()
     status = real.stat()
     return path, f"{real}:{status.st_size}:{status.st_mtime_ns}"
@@ -135,7 +149,7 @@ def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequ
         return Library(code.read_bytes(), tuple(map(tuple, shared)), tuple(map(tuple, unset)), checked)
     text = (
         f'{for_emulation(source)}\n#line 1 "launch"\n'
-        'extern "C" char __start_tilelab_shared[] __attribute__((weak)), __stop_tilelab_shared[] __attribute__((weak));\n'
+        'extern "C" __attribute__((weak)) char __start_tilelab_shared[], __stop_tilelab_shared[];\n'
         "char* tilelab_span[] __attribute__((used)) = {__start_tilelab_shared, __stop_tilelab_shared};\n"
         f'extern "C" void tilelab_entry(void** arguments) {{ tilelab_call(&{name}, arguments); }}\n'
     )
@@ -147,18 +161,18 @@ def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequ
         raise BuildError("the compiler took more than a minute; is a loop unrolled too far?", built.stderr)
     if built.code:
         raise explain(built.stderr, source, "g++")
-    library = Library(
-        built.files["kernel.so"], _shared_arrays(built.files["kernel.so"]), _unset(built.stderr), checked
-    )
+    library = Library(built.files["kernel.so"], _shared_arrays(built.files["kernel.so"]), _unset(built.stderr), checked)
     keep(facts, json.dumps([library.shared, library.unset]).encode())
     keep(code, library.code)
     return library
 
 
 def _unset(log: str) -> tuple[tuple[int, str], ...]:
-    """Local variables that g++ saw used before they are set; a local that is set on some path only may be among them."""
+    """Local variables that g++ saw used before they are set, on some path at least."""
     used = re.findall(rf"^{FILE}:(\d+):.* warning: .(\w+).*(?:is|may be) used uninitialized", log, re.M)
-    declared = {name: int(line) for line, name in re.findall(rf"^{FILE}:(\d+):.* note: .(\w+).* was declared here", log, re.M)}
+    declared = {
+        name: int(line) for line, name in re.findall(rf"^{FILE}:(\d+):.* note: .(\w+).* was declared here", log, re.M)
+    }
     return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
@@ -201,7 +215,15 @@ def launch(
 
     Parameters
     ----------
-    order
+    library, source
+        From :func:`build`, and what it was built from.
+    arguments
+        From :func:`tilelab.cudacpp.arguments.bind`.
+    grid, block, dynamic_shared
+        The launch.
+    chip
+        Whose limits hold.
+    order, seed
         In which order the threads of a block take their turns: ``forward``, ``reverse`` or ``shuffled`` (by ``seed``).
         A right kernel does not notice.
     seconds
@@ -279,8 +301,8 @@ def _check_guards(memory: bytes, arrays: Sequence[Array], offsets: Sequence[int]
         first = start + next(i for i, byte in enumerate(guard) if byte != POISON[0])
         before = arrays[number - 1] if number else None
         if before is not None and (number == len(arrays) or first - start < end - first):
-            element = (first - offsets[number - 1]) // before.itemsize
-            text = f"the kernel wrote to {before.name}[{element}], past its end ({before.bytes // before.itemsize} elements)"
+            element, length = (first - offsets[number - 1]) // before.itemsize, before.bytes // before.itemsize
+            text = f"the kernel wrote to {before.name}[{element}], past its end ({length} elements)"
         else:
             after = arrays[number]
             text = f"the kernel wrote to {after.name}[{(first - end) // after.itemsize}], before its start"

@@ -14,8 +14,8 @@ from tilelab.cudacpp.source import SIZES, excerpt
 class Finding:
     """One fault of a kernel.
 
-    ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``, ``divergence``,
-    ``crash``, ``stopped``. Lines are 0 where they are not known.
+    ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
+    ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
     """
 
     kind: str
@@ -34,13 +34,13 @@ class Finding:
     @classmethod
     def unset(cls, line: int, name: str, source: str) -> "Finding":
         """A local variable that is read before it has a value; the compiler sees those."""
-        text = f"line {line}: {excerpt(source, line)}\n{name} is read before anything is stored in it, on some path at least: give it a first value"
+        mend = "is read before anything is stored in it, on some path at least: give it a first value"
+        text = f"line {line}: {excerpt(source, line)}\n{name} {mend}"
         return cls("unset", line, 0, text)
 
 
 def _index(number: int, extents: Sequence[int]) -> str:
-    x, y, z = extents
-    del z
+    x, y = extents[:2]
     return f"({number % x},{number // x % y},{number // x // y})"
 
 
@@ -60,7 +60,9 @@ def _lines(code: bytes, offsets: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def read_report(report: str, code: bytes, source: str, block: Sequence[int], grid: Sequence[int]) -> tuple[Finding, ...]:
+def read_report(
+    report: str, code: bytes, source: str, block: Sequence[int], grid: Sequence[int]
+) -> tuple[Finding, ...]:
     """Word the runtime's report.
 
     Parameters
@@ -74,19 +76,20 @@ def read_report(report: str, code: bytes, source: str, block: Sequence[int], gri
     block, grid
         Extents of the launch.
     """
-    rows = []
+    rows: list[tuple[str, dict[str, str]]] = []
     for text in report.splitlines():
-        kind, *fields = text.split("\t")
-        rows.append((kind, dict(field.split("=", 1) for field in fields if "=" in field)))
+        kind, *parts = text.split("\t")
+        rows.append((kind, dict(part.split("=", 1) for part in parts if "=" in part)))
     offsets = sorted({int(f[key]) for _, f in rows for key in ("code", "other_code") if int(f.get(key, 0))})
     lines = _lines(code, offsets)
     found = []
-    for kind, fields in rows:
-        line = int(fields.get("line", 0)) or lines.get(int(fields["code"]), 0)
-        other = lines.get(int(fields.get("other_code", 0)), 0) or int(fields.get("other", 0))
-        words = _word(kind, fields, line, other, source, block, grid)
-        if words is not None:
-            found.append(Finding(kind, line, other, words))
+    for kind, f in rows:
+        if kind == "stopped" and f.get("why") == "divergence":
+            continue  # said already, with the threads
+        line = int(f.get("line", 0)) or lines.get(int(f["code"]), 0)
+        other = lines.get(int(f.get("other_code", 0)), 0) or int(f.get("other", 0))
+        at = f"line {line}: {excerpt(source, line)}\n" if line else ""
+        found.append(Finding(kind, line, other, at + _word(kind, f, line, other, source, block, grid)))
     return tuple(dict.fromkeys(found))
 
 
@@ -104,43 +107,42 @@ def _place(f: dict[str, str], source: str) -> str:
 
 def _word(
     kind: str, f: dict[str, str], line: int, other: int, source: str, block: Sequence[int], grid: Sequence[int]
-) -> str | None:
+) -> str:
+    """One finding in a sentence or two."""
     thread = f"thread {_index(int(f['thread']), block)} of block {_index(int(f['block']), grid)}"
-    at = f"line {line}: {excerpt(source, line)}\n" if line else ""
     place = _place(f, source)
     if kind == "race":
         they = f"thread {_index(int(f['other_thread']), block)} of block {_index(int(f['other_block']), grid)}"
-        same = f["other_block"] == f["block"]
-        mend = (
-            "put __syncthreads() between the two, where every thread of the block reaches it"
-            if same
-            else "blocks run in no order: let each block write its own elements, or use an atomic"
-        )
-        did = {"read": "reads", "write": "writes"}[f["second"]]
-        had = {"read": "read", "write": "wrote"}[f["first"]]
+        did, had = f"{f['second']}s", {"read": "read", "write": "wrote"}[f["first"]]
         there = f" at line {other} ({excerpt(source, other)})" if other and other != line else " at the same line"
-        return f"{at}race: {thread} {did} {place}, which {they} {had}{there}, with no barrier between: {mend}"
-    if kind == "unwritten":
-        return f"{at}{thread} reads {place}, shared memory that no thread of the block has written: write it first, then __syncthreads()"
-    if kind == "pending":
-        return f"{at}{thread} reads {place} while an asynchronous copy to it is under way: __pipeline_wait_prior, then __syncthreads(), come first"
-    if kind == "bounds":
-        length = int(f["length"]) // int(f["element"])
-        unit = "elements" if int(f["element"]) > 1 else "bytes"
-        return f"{at}{thread} {f['access']}s {place}, outside its {length} {unit}: guard the access with a bounds check"
-    if kind == "index":
-        return f"{at}{thread} uses index {f['index']} of an array of type {f['type']}"
-    if kind == "misaligned":
-        return f"{at}{thread} makes an access of {f['bytes']} bytes at {place}, which is not a multiple of {f['bytes']}: a GPU stops there"
+        if f["other_block"] == f["block"]:
+            mend = "put __syncthreads() between the two, where every thread of the block reaches it"
+        else:
+            mend = "blocks run in no order: let each write its own elements, or use an atomic"
+        return f"race: {thread} {did} {place}, which {they} {had}{there}, with no barrier between: {mend}"
     if kind == "divergence":
         reason = f"waits at line {other}" if other else "has ended"
         return (
-            f"{at}barrier divergence: thread {f['waiting']} waits at __syncthreads() in line {line}, but thread "
+            f"barrier divergence: thread {f['waiting']} waits at __syncthreads() in line {line}, but thread "
             f"{f['missing']} of the same block {reason}: every thread of a block has to reach the same barrier"
         )
+    if kind == "unwritten":
+        reads = "which no thread of the block has written: write it first, then __syncthreads()"
+        return f"{thread} reads {place}, {reads}"
+    if kind == "pending":
+        waits = "__pipeline_wait_prior, then __syncthreads(), come first"
+        return f"{thread} reads {place} while an asynchronous copy to it is under way: {waits}"
+    if kind == "bounds":
+        size = int(f["element"])
+        length = f"{int(f['length']) // size} {'elements' if size > 1 else 'bytes'}"
+        return f"{thread} {f['access']}s {place}, outside its {length}: guard the access with a bounds check"
+    if kind == "index":
+        return f"{thread} uses index {f['index']} of an array of type {f['type']}"
+    if kind == "misaligned":
+        wide = f["bytes"]
+        return f"{thread} makes an access of {wide} bytes at {place}, not at a multiple of {wide}: a GPU stops there"
     if kind == "crash":
         name = signal.Signals(int(f["signal"])).name
-        return f"{at}{thread} crashed ({name} at address 0x{f['address']}): a wild pointer, a division by zero, or local arrays over 120 KiB"
-    if kind == "stopped" and f.get("why") == "divergence":
-        return None
-    return f"{at}{thread}: {f.get('why', 'stopped')}"
+        causes = "a wild pointer, a division by zero, or local arrays over 120 KiB"
+        return f"{thread} crashed ({name} at address 0x{f['address']}): {causes}"
+    return f"{thread}: {f.get('why', 'stopped')}"

@@ -57,7 +57,7 @@ class Finished:
 class Runner(Protocol):
     """Runs a task to its end and never raises for what the task itself does wrong."""
 
-    def __call__(self, task: Task, /) -> Finished: ...  # noqa: D102
+    def __call__(self, task: Task, /) -> Finished: ...
 
 
 def run_here(task: Task, /) -> Finished:

@@ -11,6 +11,8 @@ DTYPES = {
     "double": "float64",
     "half": "float16",
     "__half": "float16",
+    "half_t": "float16",
+    "bfloat16_t": "bfloat16",
     "nv_bfloat16": "bfloat16",
     "__nv_bfloat16": "bfloat16",
     "char": "int8",
@@ -47,7 +49,17 @@ DTYPES |= {
     for n in (2, 3, 4)
 }
 
-_BYTES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "bool": 1, "int8": 1, "uint8": 1}
+_BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "uint64": 8,
+    "float32": 4,
+    "int32": 4,
+    "uint32": 4,
+    "bool": 1,
+    "int8": 1,
+    "uint8": 1,
+}
 #: C type -> bytes of one value.
 SIZES = {
     ctype: _BYTES.get(dtype, 2) * (int(ctype[-1]) if ctype[-1] in "234" else 1)
@@ -85,7 +97,9 @@ def without_comments(source: str) -> str:
 
 def kernels_in(source: str) -> list[str]:
     """Names of the ``__global__`` functions of a source, in order."""
-    return [match[1] for match in re.finditer(r"\b__global__\b[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\b(\w+)\s*\(", _plain(source))]
+    return [
+        match[1] for match in re.finditer(r"\b__global__\b[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\b(\w+)\s*\(", _plain(source))
+    ]
 
 
 def _plain(source: str) -> str:
@@ -110,7 +124,9 @@ def signature(source: str, name: str) -> tuple[Parameter, ...]:
     """
     base, _, given = name.partition("<")
     text = _plain(source)
-    found = re.search(rf"(?:template\s*<([^>]*)>[^;{{}}]*?)?\b__global__\b[^;{{}}()]*\b{re.escape(base.strip())}\s*\(", text)
+    found = re.search(
+        rf"(?:template\s*<([^>]*)>[^;{{}}]*?)?\b__global__\b[^;{{}}()]*\b{re.escape(base.strip())}\s*\(", text
+    )
     if not found:
         there = ", ".join(kernels_in(source)) or "no __global__ function at all"
         raise BuildError(f"the source has no kernel {base!r}; it has {there}")
@@ -179,6 +195,4 @@ def excerpt(source: str, line: int, around: int = 0) -> str:
         return lines[line - 1].strip()
     first, last = max(1, line - around), min(len(lines), line + around)
     width = len(str(last))
-    return "\n".join(
-        f"{'→' if n == line else ' '} {n:{width}} │ {lines[n - 1]}" for n in range(first, last + 1)
-    )
+    return "\n".join(f"{'→' if n == line else ' '} {n:{width}} │ {lines[n - 1]}" for n in range(first, last + 1))

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tilelab.cudacpp.arguments import address
+from tilelab.cudacpp.errors import LaunchError
 from tilelab.cudacpp.kernel import Kernel
 from tilelab.cudacpp.launch import Shape, Size, ceil_div
 
@@ -47,8 +49,16 @@ class Rung:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The rung as something to call: ``rung.kernel(A, B, C, M, N, K)``."""
+        """The rung's kernel; where it chooses between tiles, the one with the largest."""
         return Kernel(self.source, "matmul", self.grid, self.block, self.shared, self.defines)
+
+    def kernel_for(self, M: int, N: int, K: int) -> Kernel:
+        """The kernel that multiplies these sizes."""
+        return self.kernel
+
+    def __call__(self, A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
+        """Compute C = A·B on the GPU, or emulated, wherever the arrays live."""
+        self.kernel_for(M, N, K)(A, B, C, M, N, K)
 
     @cached_property
     def notes(self) -> dict[str, str]:
@@ -75,17 +85,26 @@ def _tiles(high: int, wide: int) -> Callable[[Any], tuple[int, int]]:
 
 @dataclass(frozen=True)
 class WarpTile:
-    """Sizes of the warp-tiled rung: of a block, a warp and a thread, the depth of a tile, and the stages in flight."""
+    """Sizes of the warp-tiled rung.
 
-    bm: int = 128
-    bn: int = 128
-    bk: int = 8
-    wm: int = 64
-    wn: int = 64
-    tm: int = 8
-    tn: int = 16
-    stages: int = 3
-    blocks_per_sm: int = 2
+    Of a block (``bm``×``bn``×``bk``), of a warp (``wm``×``wn``), of a thread (``tm``×``tn``); how many stages of tiles
+    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM; how many columns of B a
+    copy moves (4 needs rows of B and C that start at multiples of 16 bytes), and the share of the best tile's rate
+    that it reaches where there is work for every SM (measured on an H200).
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    wm: int
+    wn: int
+    tm: int
+    tn: int
+    stages: int
+    bursts: int
+    blocks_per_sm: int
+    vector: int
+    rate: float
 
     @property
     def threads(self) -> int:
@@ -97,17 +116,77 @@ class WarpTile:
         """Dynamic shared bytes of a block; rows of A's transposed tile are 4 floats longer than they need to be."""
         return 4 * self.stages * self.bk * (self.bm + 4 + self.bn)
 
-    def rung(self, name: str = "warp_tiled") -> Rung:
-        """The rung with these sizes."""
-        defines = {key.upper(): value for key, value in vars(self).items()}
-        return Rung(
-            name,
-            "warp_tiled",
-            grid=lambda p: ceil_div(p.M, self.bm) * ceil_div(p.N, self.bn),
+    def blocks(self, M: int, N: int) -> int:
+        """Blocks that cover an M×N result."""
+        return ceil_div(M, self.bm) * ceil_div(N, self.bn)
+
+    def grid(self, p: Any) -> int:
+        """Blocks for a problem.
+
+        Raises
+        ------
+        LaunchError
+            N is no multiple of what a copy moves.
+        """
+        if p.N % self.vector:
+            raise LaunchError(f"N = {p.N} is no multiple of {self.vector}, which this tile's copies need: take NARROW")
+        return self.blocks(p.M, p.N)
+
+    def cost(self, M: int, N: int, sms: int = 132) -> float:
+        """Time of one K step over the whole result, in units of one output at the best rate.
+
+        Blocks run in waves; a last wave that is nearly empty costs as much as a full one.
+        """
+        blocks = self.blocks(M, N)
+        resident = min(self.blocks_per_sm, ceil_div(blocks, sms))
+        waves = ceil_div(blocks, sms * resident)
+        # Alone on its SM, a block of a tile that is meant to share it reaches about half the rate.
+        alone = 0.5 + 0.5 * resident / self.blocks_per_sm
+        return waves * resident * self.bm * self.bn / (alone * self.rate)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with these sizes."""
+        names = ("bm", "bn", "bk", "wm", "wn", "tm", "tn", "stages", "bursts", "blocks_per_sm", "vector")
+        return Kernel(
+            (FOLDER / "warp_tiled.cu").read_text(),
+            "matmul",
+            grid=self.grid,
             block=self.threads,
             shared=self.shared,
-            defines=defines,
+            defines={name.upper(): getattr(self, name) for name in names},
+            alignment=4 * self.vector,
         )
+
+
+#: For results that fill the GPU.
+LARGE = WarpTile(128, 256, 16, 64, 64, 8, 16, stages=3, bursts=4, blocks_per_sm=1, vector=4, rate=1.0)
+#: For those that do not.
+WIDE = WarpTile(64, 128, 8, 32, 64, 8, 8, stages=3, bursts=2, blocks_per_sm=4, vector=4, rate=0.8)
+#: For rows of B that have to be copied word by word.
+NARROW = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=2, blocks_per_sm=4, vector=1, rate=0.8)
+
+
+@dataclass(frozen=True)
+class WarpTiledRung(Rung):
+    """The last rung: it takes the tile that wastes least, as a library does."""
+
+    tiles: tuple[WarpTile, ...] = (LARGE, WIDE, NARROW)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with the largest tile."""
+        return self.tiles[0].kernel
+
+    def kernel_for(self, M: int, N: int, K: int, aligned: bool = True) -> Kernel:
+        """The kernel that covers an M×N result in the least time; ``aligned`` says that arrays start at 16 bytes."""
+        fitting = [tile for tile in self.tiles if tile.vector == 1 or (aligned and N % tile.vector == 0)]
+        return min(fitting, key=lambda tile: tile.cost(M, N)).kernel
+
+    def __call__(self, A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
+        """Compute C = A·B on the GPU, or emulated, wherever the arrays live and wherever they start."""
+        aligned = all(address(array) % 16 == 0 for array in (B, C))
+        self.kernel_for(M, N, K, aligned)(A, B, C, M, N, K)
 
 
 #: From the ground up.
@@ -123,7 +202,7 @@ LADDER: tuple[Rung, ...] = (
     Rung("vectorised", "vectorised", _tiles(128, 128), 256),
     Rung("double_buffered", "double_buffered", _tiles(128, 128), 256),
     Rung("async_copy", "async_copy", _tiles(128, 128), 256, defines={"STAGES": 3}),
-    WarpTile().rung(),
+    WarpTiledRung("warp_tiled", "warp_tiled", grid=LARGE.grid, block=LARGE.threads),
 )
 
 

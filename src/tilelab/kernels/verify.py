@@ -69,12 +69,14 @@ def against(C: "np.ndarray[Any, Any]", exact: "np.ndarray[Any, Any]", allowed: "
     with np.errstate(invalid="ignore", over="ignore"):
         share = np.abs(C.astype(np.float64) - exact) / allowed
         # Not "share > 1": a NaN compares false with everything.
-        wrong = ~(share <= 1) & ~((C == exact) & ~np.isfinite(exact))
+        wrong = ~(share <= 1) & ~((exact == C) & ~np.isfinite(exact))
     count = int(wrong.sum())
     if not count:
         worst = int(np.nanargmax(share)) if np.isfinite(share).any() else 0
         at = divmod(worst, C.shape[1])
-        return Verdict(True, float(share.flat[worst]), at, f"right: the largest error is {share.flat[worst]:.2f} of the bound")
+        return Verdict(
+            True, float(share.flat[worst]), at, f"right: the largest error is {share.flat[worst]:.2f} of the bound"
+        )
     row, column = divmod(int(np.argmax(wrong)), C.shape[1])
     got, due = C[row, column], exact[row, column]
     text = f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right"
