@@ -106,8 +106,8 @@ def _our_sources() -> str:
     return _digest(_COMMON, _FAST, _CHECKED, _LINK, *(part for file in files for part in (file.name, file.read_text())))
 
 
-def _runtime() -> bytes:
-    """The program that runs kernels, from the cache or built."""
+def runtime() -> bytes:
+    """The program that runs kernels, from the cache or built: once for a machine."""
     path, identity = compiler()
     file = cache_folder() / "emulator" / f"runtime-{_digest(_our_sources(), identity)}"
     if file.exists():
@@ -257,7 +257,7 @@ def launch(
         else:
             lines.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
     files = {
-        "runtime": _runtime(),
+        "runtime": runtime(),
         "kernel.so": library.code,
         "job": "\n".join(lines).encode(),
         "memory": bytes(memory),
