@@ -31,7 +31,9 @@ POISON = b"\xff"
 ORDERS = ("forward", "reverse", "shuffled")
 
 _COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-ftrivial-auto-var-init=pattern"]
-_FAST = ["-O2", "-g1", "-w"]
+# A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
+_COMMON += ["-Werror=frame-larger-than=98304"]
+_FAST = ["-O2", "-g1"]
 # Each access has to stay the access that the source makes: no merging, no vectors.
 _CHECKED = [
     "-O2",
