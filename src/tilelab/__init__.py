@@ -8,9 +8,12 @@ when something that needs them is used. The other floors are modules of their ow
 from typing import Any
 
 from tilelab.layout import *  # noqa: F403
+from tilelab.layout import __all__ as _algebra
 from tilelab.layout.display import set_drawer
 
 __version__ = "0.1.0"
+#: Python's own ``filter`` and ``zip`` survive ``from tilelab import *``.
+__all__ = [name for name in _algebra if name not in ("filter", "zip")]
 
 
 def _draw(value: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 import tilelab
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "autograder" / "demo"))
+sys.path[:0] = [str(ROOT / "autograder" / "demo"), str(ROOT / "tools")]
 # Learners' kernels start in other folders, so the package must be found by an absolute path.
 os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
 

@@ -8,7 +8,7 @@ from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.picture import Picture, Text, side_by_side
 from tilelab.layout.errors import LayoutError
-from tilelab.layout.inttuple import coordinates, flatten, idx2crd, product, show
+from tilelab.layout.inttuple import coordinates, idx2crd, leaves, product, show
 from tilelab.layout.layout import Layout
 
 #: Rows, columns and slices beyond these are left out, and the caption says so.
@@ -80,7 +80,7 @@ def reach(value: Layout) -> tuple[int, int]:
 
 def tile_marks(mode: Any, count: int) -> list[int]:
     """Return before which rows or columns of a nested mode a new innermost tile starts."""
-    inner = [extent for extent in flatten(mode) if extent > 1]
+    inner = [extent for extent in leaves(mode) if extent > 1]
     return list(range(inner[0], count, inner[0])) if len(inner) > 1 else []
 
 

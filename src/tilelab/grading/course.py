@@ -5,6 +5,7 @@ for a reason that is not the learner's keeps the grade it had and is reported.
 """
 
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -19,7 +20,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.converters import Autograde
 from nbgrader.utils import capture_log, temp_attrs
-from sqlalchemy.exc import SAWarning
+from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -88,7 +89,10 @@ class Course:
             raise GradingError(f"no course folder {str(root)!r}")
         if not (self.root / CONFIG).is_file():
             raise GradingError(f"{str(root)!r} is not a course: it has no {CONFIG}")
-        config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
+        try:
+            config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
+        except Exception as error:  # it is a program, so anything can go wrong in it
+            raise GradingError(f"{str(self.root / CONFIG)!r} does not load: {type(error).__name__}: {error}") from error
         if not any("JudgeAnswers" in str(step) for step in config.Autograde.get("autograde_preprocessors", [])):
             raise GradingError(
                 f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}"
@@ -99,12 +103,15 @@ class Course:
 
     @contextmanager
     def gradebook(self) -> Iterator[Any]:
-        """Open the gradebook; `GradingError` where there is none, so that none is made by the way."""
+        """Open the gradebook; `GradingError` where there is none (none is made by the way) or it cannot be used."""
         url = self.api.coursedir.db_url
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
             raise GradingError(f"{str(self.root)!r} has no gradebook: run nbgrader generate_assignment in it first")
-        with Gradebook(url, self.api.coursedir.course_id) as gradebook:
-            yield gradebook
+        try:
+            with Gradebook(url, self.api.coursedir.course_id) as gradebook:
+                yield gradebook
+        except DatabaseError as error:
+            raise GradingError(f"the gradebook of {str(self.root)!r} cannot be used: {error.orig}") from error
 
     def notebooks(self, assignment: str) -> list[str]:
         """Return the names of an assignment's notebooks, sorted, or raise `GradingError` that lists the assignments."""
@@ -259,7 +266,7 @@ def _contained() -> Iterator[None]:
 
 
 def _reason(outcome: dict[str, Any]) -> str:
-    """Return the line of nbgrader's log that names the first failure."""
-    text = str(outcome.get("log") or "") + str(outcome.get("error") or "")
-    raised = [line.strip() for line in text.splitlines() if "Error" in line and not line.startswith((" ", "["))]
-    return raised[-1] if raised else text.strip().splitlines()[-1] if text.strip() else "nbgrader gave no reason"
+    """Return the exception that nbgrader's log tells of, in one line; what it raises itself only points to the log."""
+    text = f"{outcome.get('error', '')}\n{outcome.get('log', '')}"
+    raised = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Entry): .+)$", text, re.MULTILINE)
+    return raised[-1] if raised else (text.strip().splitlines() or ["nbgrader gave no reason"])[-1]

@@ -149,7 +149,10 @@ class Judge:
             check = self.check(cell)
             if check is None:
                 return Verdict(0.0, ("this course has no check for this part: a person will look at it",), pending=1.0)
-            return check(answers)
+            verdict = check(answers)
+            if not isinstance(verdict, Verdict):
+                raise TypeError(f"a check returns a Verdict, not {verdict!r:.40}")
+            return verdict
         except Exception as error:  # a fault of ours, so never a zero for the learner
             return Verdict(
                 0.0, (f"the check itself failed ({type(error).__name__}): a person will look at it",), pending=1.0

@@ -76,9 +76,8 @@ def _problem_of(file: Path, notebook: NotebookNode) -> str:
     claimed = [split(cell.metadata.get("nbgrader", {}).get("grade_id", ""))[0] for cell in notebook.cells]
     found = sorted({name for name in claimed if name})
     if len(found) != 1:
-        raise GradingError(
-            f"{file.name} belongs to {' and '.join(found) or 'no problem'}; name it as the problem it answers"
-        )
+        owners = " and ".join(found) or "no problem of this course"
+        raise GradingError(f"{file.name} belongs to {owners}; name it after the problem that it answers")
     return found[0]
 
 

@@ -6,7 +6,7 @@ The order of coordinates is colexicographic: the first mode runs fastest. Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import index as as_index
 from typing import Any, TypeAlias
 
@@ -22,22 +22,13 @@ MAX_INT = 2**63 - 1
 
 def is_int(value: object) -> bool:
     """Whether a value counts as an integer: anything with ``__index__`` except a bool."""
-    return type(value) is int or (hasattr(value, "__index__") and not isinstance(value, bool))
+    return type(value) is int or (hasattr(value, "__index__") and not isinstance(value, (bool, type)))
 
 
-def check(value: Any, what: str = "integer tuple", *, none: bool = False, _level: int = 0) -> Any:
-    """Return a value as nested tuples of plain integers.
+def check(value: Any, what: str = "integer tuple", also: tuple[type, ...] = (), _level: int = 0) -> Any:
+    """Return a value as nested tuples of plain integers; lists become tuples, numpy integers become ``int``.
 
-    Lists become tuples, and whatever has ``__index__`` (a numpy integer) becomes an ``int``.
-
-    Parameters
-    ----------
-    value
-        What the caller gave.
-    what
-        What it is meant to be, for the message.
-    none
-        Whether ``None`` may stand for an integer, as in the coordinate of a slice.
+    ``what`` names the value in the message; values of the types in ``also`` may stand for integers.
 
     Raises
     ------
@@ -52,18 +43,34 @@ def check(value: Any, what: str = "integer tuple", *, none: bool = False, _level
     if kind is tuple or kind is list:
         if _level == MAX_DEPTH:
             raise LayoutError(f"{what} is nested deeper than {MAX_DEPTH}: {quote(value)}")
-        return tuple([check(item, what, none=none, _level=_level + 1) for item in value])
-    if value is None and none:
-        return None
+        return tuple([check(item, what, also, _level + 1) for item in value])
+    if isinstance(value, also):
+        return value
     if is_int(value):
-        return check(as_index(value), what)
+        try:
+            return check(as_index(value), what)
+        except TypeError:  # an array of several numbers has __index__ too
+            pass
     if isinstance(value, str):
         raise LayoutError(f"{what} {quote(value)} is text; Layout.parse reads text such as '(4,6):(1,4)'")
-    wanted = "integers, None and tuples of them" if none else "integers and tuples of them"
+    wanted = "integers, None and tuples of them" if type(None) in also else "integers and tuples of them"
     raise LayoutError(f"{what} must be {wanted}, not {quote(value)} ({kind.__name__})")
 
 
-def leaves(value: IntTuple) -> Iterator[int]:
+def checked_shape(value: Any, what: str = "shape") -> Any:
+    """Return a shape as nested tuples of positive integers whose product fits in 64 bits, or raise LayoutError."""
+    shape = check(value, what)
+    size = 1
+    for extent in leaves(shape):
+        if extent < 1:
+            raise LayoutError(f"{what} {show(shape)} has extent {extent}; every extent must be at least 1")
+        size *= extent
+    if size > MAX_INT:
+        raise LayoutError(f"{what} {quote(shape)} has more elements than 64 bits can count")
+    return shape
+
+
+def leaves(value: Any) -> Iterator[Any]:
     """Yield the integers of an integer tuple from left to right."""
     if isinstance(value, tuple):
         for item in value:
@@ -72,73 +79,98 @@ def leaves(value: IntTuple) -> Iterator[int]:
         yield value
 
 
-def flatten(value: IntTuple) -> tuple[int, ...]:
-    """Return the integers of an integer tuple as a flat tuple; ``4`` gives ``(4,)``."""
-    return tuple(leaves(value))
+def show(value: Any, *, static: bool = False, trailing: bool = True) -> str:
+    """Return an integer tuple as CuTe prints it: ``(4,(2,3))``; ``static`` writes ``_4``, ``None`` is ``_``.
+
+    With ``trailing`` a tuple of one keeps Python's comma, ``(4,)``, so that the text can be read back; CuTe leaves it.
+    """
+    if isinstance(value, tuple):
+        inside = ",".join([show(item, static=static, trailing=trailing) for item in value])
+        return f"({inside},)" if trailing and len(value) == 1 else f"({inside})"
+    if value is None:
+        return "_"
+    return f"_{value}" if static else str(value)
 
 
-def product(value: IntTuple) -> int:
+def product(value: Any) -> int:
     """Return the product of all integers; 1 for the empty tuple."""
     if not isinstance(value, tuple):
-        return value
+        return value if type(value) is int else product(check(value))
     result = 1
     for item in value:
         result *= product(item)
     return result
 
 
+def product_each(shape: Any) -> tuple[int, ...]:
+    """Return the size of each mode: ``((2,3),4)`` gives ``(6, 4)``."""
+    shape = check(shape, "shape")
+    return tuple(map(product, shape)) if isinstance(shape, tuple) else (shape,)
+
+
 def rank(value: Any) -> int:
     """Return the number of modes of an integer tuple or layout; 1 for an integer."""
     value = getattr(value, "shape", value)
-    return len(value) if isinstance(value, tuple) else 1
+    return len(value) if isinstance(value, (tuple, list)) else 1
 
 
 def depth(value: Any) -> int:
     """Return how deep an integer tuple or layout is nested; 0 for an integer."""
     value = getattr(value, "shape", value)
-    return 1 + max(map(depth, value), default=0) if isinstance(value, tuple) else 0
+    return 1 + max(map(depth, value), default=0) if isinstance(value, (tuple, list)) else 0
 
 
-def congruent(a: IntTuple, b: IntTuple) -> bool:
-    """Whether two integer tuples are nested alike."""
+def congruent(a: Any, b: Any) -> bool:
+    """Whether two integer tuples, or the shapes of two layouts, are nested alike."""
+    a, b = getattr(a, "shape", a), getattr(b, "shape", b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(congruent, a, b))
     return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
-def compact(shape: IntTuple, start: int = 1) -> tuple[IntTuple, int]:
-    """Return the strides that fill memory without holes, first mode fastest, and the stride that would come next."""
-    if not isinstance(shape, tuple):
-        return start, start * shape
-    strides = []
-    for mode in shape:
-        stride, start = compact(mode, start)
-        strides.append(stride)
-    return tuple(strides), start
+def weakly_congruent(a: Any, b: Any) -> bool:
+    """Whether ``b`` is nested like ``a`` or deeper: every coordinate of ``a`` is one of ``b``."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    return True
 
 
-def compact_reversed(shape: IntTuple, start: int = 1) -> tuple[IntTuple, int]:
-    """Return the strides that fill memory without holes, last mode fastest, and the stride that would come next."""
+def compatible(a: Any, b: Any) -> bool:
+    """Whether every coordinate of shape ``a`` is one of ``b``: 24 with ``(4,6)`` and ``(24,)``, but not the reverse."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
+    return bool(a == product(b))
+
+
+def compact(shape: Any, start: int = 1, *, reverse: bool = False) -> tuple[Any, int]:
+    """Return the strides that fill memory without holes, and the stride that would come next.
+
+    The first mode is fastest, or with ``reverse`` the last.
+    """
     if not isinstance(shape, tuple):
         return start, start * shape
-    strides = []
-    for mode in reversed(shape):
-        stride, start = compact_reversed(mode, start)
+    strides: list[Any] = []
+    for mode in reversed(shape) if reverse else shape:
+        stride, start = compact(mode, start, reverse=reverse)
         strides.append(stride)
-    return tuple(reversed(strides)), start
+    return tuple(reversed(strides) if reverse else strides), start
+
+
+def prefix_product(shape: Any) -> Any:
+    """Return the column-major compact strides of a shape: ``(4,6)`` gives ``(1,4)``."""
+    return compact(checked_shape(shape))[0]
 
 
 def coordinates(shape: Any) -> Iterator[Any]:
     """Yield every coordinate of a shape, first mode fastest."""
     if not isinstance(shape, tuple):
         yield from range(shape)
-        return
-    if not shape:
+    elif not shape:
         yield ()
-        return
-    for last in coordinates(shape[-1]):
-        for first in coordinates(shape[:-1]):
-            yield (*first, last)
+    else:
+        for last in coordinates(shape[-1]):
+            for first in coordinates(shape[:-1]):
+                yield (*first, last)
 
 
 def has_none(value: Any) -> bool:
@@ -159,59 +191,71 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
         The shape.
     stride
         Strides to divide by instead of the compact ones; a mode of extent 1 has coordinate 0 whatever its stride.
+
+    Raises
+    ------
+    LayoutError
+        When the index does not fit the shape.
     """
-    idx, shape = check(idx, "index"), check(shape, "shape")
-    if stride is None:
-        return _idx2crd(idx, shape)
-    return _idx2crd_stride(idx, shape, check(stride, "stride"))
+    idx, shape = check(idx, "index"), checked_shape(shape)
+    return _idx2crd(idx, shape) if stride is None else _idx2crd_stride(idx, shape, check(stride, "stride"))
+
+
+def crd2crd(crd: Any, source: Any, target: Any) -> Any:
+    """Return the coordinate of shape ``target`` with the same 1-D index as ``crd`` has in shape ``source``."""
+    source = checked_shape(source)
+    index = 0
+    for c, step in zip(leaves(idx2crd(crd, source)), leaves(compact(source)[0]), strict=True):
+        index += c * step
+    return idx2crd(index, target)
+
+
+def mismatch(crd: Any, shape: Any) -> LayoutError:
+    """Return the error for a coordinate with another number of modes than a shape."""
+    count = len(crd) if isinstance(crd, tuple) else 1
+    modes = len(shape) if isinstance(shape, tuple) else 1
+    return LayoutError(f"coordinate {quote(crd)} has {count} modes, but shape {quote(shape)} has {modes}")
 
 
 def _idx2crd(idx: Any, shape: Any) -> Any:
     if not isinstance(shape, tuple):
         if isinstance(idx, tuple):
-            raise LayoutError(f"coordinate {quote(idx)} has {len(idx)} modes where the shape has the one mode {shape}")
+            raise mismatch(idx, shape)
         return idx
     if isinstance(idx, tuple):
         if len(idx) != len(shape):
-            raise LayoutError(f"coordinate {quote(idx)} has {len(idx)} modes, shape {show(shape)} has {len(shape)}")
+            raise mismatch(idx, shape)
         return tuple(map(_idx2crd, idx, shape))
     if idx < 0:
-        raise LayoutError(f"index {idx} is negative; a 1-D index into {show(shape)} starts at 0")
+        raise LayoutError(f"index {idx} is negative; a 1-D index into {quote(shape)} starts at 0")
     coordinate = []
     for mode in shape[:-1]:
-        extent = product(mode)
-        coordinate.append(_idx2crd(idx % extent, mode))
-        idx //= extent
-    if shape:
-        coordinate.append(_idx2crd(idx, shape[-1]))
-    return tuple(coordinate)
+        idx, inside = divmod(idx, product(mode))
+        coordinate.append(_idx2crd(inside, mode))
+    return (*coordinate, _idx2crd(idx, shape[-1])) if shape else ()
 
 
 def _idx2crd_stride(idx: Any, shape: Any, stride: Any) -> Any:
     if isinstance(shape, tuple):
-        if not isinstance(stride, tuple) or len(stride) != len(shape):
-            raise LayoutError(f"stride {show(stride)} is not nested like shape {show(shape)}")
         parts = idx if isinstance(idx, tuple) else (idx,) * len(shape)
-        if len(parts) != len(shape):
-            raise LayoutError(f"coordinate {quote(idx)} has {len(parts)} modes, shape {show(shape)} has {len(shape)}")
+        if not isinstance(stride, tuple) or len(stride) != len(shape) or len(parts) != len(shape):
+            raise LayoutError(
+                f"index {quote(idx)}, shape {show(shape)} and stride {show(stride)} are nested differently"
+            )
         return tuple(map(_idx2crd_stride, parts, shape, stride))
     if isinstance(stride, tuple) or isinstance(idx, tuple):
-        raise LayoutError(f"index {quote(idx)} and stride {show(stride)} are not nested like shape {show(shape)}")
-    if shape == 1:
-        return 0
-    if stride == 0:
-        raise LayoutError(f"stride 0 in a mode of extent {shape}: index {idx} has no coordinate in it")
-    return idx // stride % shape
+        raise LayoutError(f"index {quote(idx)}, shape {shape} and stride {show(stride)} are nested differently")
+    # A thread mode of stride 0 broadcasts: all its coordinates are the same, so 0 stands for them.
+    return 0 if shape == 1 or stride == 0 else idx // stride % shape
 
 
-def show(value: Any, *, static: bool = False, trailing: bool = True) -> str:
-    """Return an integer tuple as CuTe prints it: ``(4,(2,3))``; ``static`` writes ``_4``, ``None`` is ``_``.
+def rebuild(shape: Any, values: Iterator[Any]) -> Any:
+    """Return values from left to right in the nesting of a shape."""
+    return tuple([rebuild(mode, values) for mode in shape]) if isinstance(shape, tuple) else next(values)
 
-    With ``trailing`` a tuple of one keeps Python's comma, ``(4,)``, so that the text can be read back; CuTe leaves it.
-    """
-    if isinstance(value, tuple):
-        inside = ",".join([show(item, static=static, trailing=trailing) for item in value])
-        return f"({inside},)" if trailing and len(value) == 1 else f"({inside})"
-    if value is None:
-        return "_"
-    return f"_{value}" if static else str(value)
+
+def transform(function: Callable[..., Any], *values: Any) -> Any:
+    """Apply a function to the integers of integer tuples that are nested alike."""
+    if isinstance(values[0], tuple):
+        return tuple([transform(function, *items) for items in zip(*values, strict=True)])
+    return function(*values)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any, NoReturn, cast
 
+from tilelab.layout.basis import ArithTuple
 from tilelab.layout.display import RichDisplay
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import (
     MAX_INT,
-    IntTuple,
     check,
+    checked_shape,
     compact,
-    compact_reversed,
     coordinates,
     depth,
-    flatten,
     has_none,
+    leaves,
+    mismatch,
+    product,
     show,
 )
 from tilelab.layout.parsing import parse_tuple
@@ -36,7 +39,37 @@ class _Order:
 LayoutLeft, LayoutRight = _Order("LayoutLeft"), _Order("LayoutRight")
 
 
-class Layout(RichDisplay):
+class Shaped(RichDisplay):
+    """What everything with a shape can tell about it."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        """Extents, as an integer or nested tuple."""
+        raise NotImplementedError
+
+    @property
+    def rank(self) -> int:
+        """How many modes there are; 1 for an integer shape."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1
+
+    @property
+    def depth(self) -> int:
+        """How deep the modes are nested; 0 for an integer shape."""
+        return depth(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are."""
+        return product(self.shape)
+
+    def coordinates(self) -> Iterator[Any]:
+        """Yield every coordinate of the shape, first mode fastest."""
+        return coordinates(self.shape)
+
+
+class Layout(Shaped):
     """A function from coordinates to offsets, ``offset = Σ coordinate · stride``.
 
     A layout is a value: it never changes, compares by its modes and can be a dictionary key. ``(4,6):(1,4)`` has
@@ -48,7 +81,8 @@ class Layout(RichDisplay):
         Extents, each at least 1.
     stride : int or nested tuple of int, optional
         Elements between neighbours in each mode, nested like the shape. Left out or ``LayoutLeft``: column-major
-        without holes (the first mode is fastest); ``LayoutRight``: row-major without holes.
+        without holes (the first mode is fastest); ``LayoutRight``: row-major without holes. ``E(i)`` makes a layout
+        of coordinates.
 
     Raises
     ------
@@ -70,33 +104,45 @@ class Layout(RichDisplay):
     """
 
     __slots__ = ("_flat", "_shape", "_stride")
-    _flat: tuple[tuple[int, ...], tuple[int, ...]] | None
-    _shape: IntTuple
-    _stride: IntTuple
+    _flat: tuple[tuple[int, ...], tuple[Any, ...]] | None
+    _shape: Any
+    _stride: Any
 
     def __init__(self, shape: Any, stride: Any = None) -> None:
-        if isinstance(shape, (str, Layout)):
+        if not self._set_plain(shape, stride):
+            self._set_checked(shape, stride)
+
+    def _set_plain(self, shape: Any, stride: Any) -> bool:
+        """Set the modes if they are flat tuples of plain integers, the usual case, in one pass over them."""
+        if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride):
+            return False
+        size, reach = 1, 0
+        for extent, step in zip(shape, stride):  # noqa: B905  (the lengths are equal; strict costs time here)
+            if type(extent) is not int or type(step) is not int or extent < 1:
+                return False
+            size *= extent
+            reach += (extent - 1) * (step if step >= 0 else -step)
+        if size > MAX_INT or reach >= MAX_INT:
+            return False
+        _set_shape(self, shape)
+        _set_stride(self, stride)
+        _set_flat(self, (shape, stride))
+        return True
+
+    def _set_checked(self, shape: Any, stride: Any) -> None:
+        if isinstance(shape, (str, Shaped)):
             what = "text; read it with Layout.parse(…)" if isinstance(shape, str) else "already a layout"
             raise LayoutError(f"shape {quote(shape)} is {what}")
-        shape = check(shape, "shape")
-        flat_shape = flatten(shape)
-        size = 1
-        for extent in flat_shape:
-            if extent < 1:
-                raise LayoutError(f"shape {show(shape)} has extent {extent}; every extent must be at least 1")
-            size *= extent
-        if size > MAX_INT:
-            raise LayoutError(f"shape {show(shape)} has {quote(size)} elements, more than 64 bits can count")
-        if stride is None or stride is LayoutLeft:
-            stride = compact(shape)[0]
-        elif stride is LayoutRight:
-            stride = compact_reversed(shape)[0]
+        shape = checked_shape(shape)
+        if stride is None or isinstance(stride, _Order):
+            stride = compact(shape, reverse=stride is LayoutRight)[0]
         else:
-            stride = check(stride, "stride")
+            stride = check(stride, "stride", (ArithTuple,))
+        flat_shape = tuple(leaves(shape))
         flat_stride = _strides_like(shape, stride)
-        span = sum([(extent - 1) * abs(step) for extent, step in zip(flat_shape, flat_stride, strict=True)])
-        if span >= MAX_INT:
-            raise LayoutError(f"{show(shape)}:{show(stride)} reaches offsets that do not fit in 64 bits")
+        reach = sum([(s - 1) * abs(d) for s, d in zip(flat_shape, flat_stride, strict=True) if isinstance(d, int)])
+        if reach >= MAX_INT:
+            raise LayoutError(f"{quote(shape)}:{quote(stride)} reaches offsets that do not fit in 64 bits")
         _set_shape(self, shape)
         _set_stride(self, stride)
         _set_flat(self, (flat_shape, flat_stride))
@@ -120,12 +166,12 @@ class Layout(RichDisplay):
     @classmethod
     def column_major(cls, *shape: Any) -> Layout:
         """Return the layout without holes whose first mode is fastest: ``column_major(4, 6)`` is ``(4,6):(1,4)``."""
-        return cls(_one_shape(shape), LayoutLeft)
+        return cls(shape[0] if len(shape) == 1 else shape, LayoutLeft)
 
     @classmethod
     def row_major(cls, *shape: Any) -> Layout:
         """Return the layout without holes whose last mode is fastest: ``row_major(4, 6)`` is ``(4,6):(6,1)``."""
-        return cls(_one_shape(shape), LayoutRight)
+        return cls(shape[0] if len(shape) == 1 else shape, LayoutRight)
 
     @property
     def shape(self) -> Any:
@@ -138,34 +184,21 @@ class Layout(RichDisplay):
         return self._stride
 
     @property
-    def rank(self) -> int:
-        """How many modes the layout has; 1 for an integer shape."""
-        return len(self._shape) if isinstance(self._shape, tuple) else 1
-
-    @property
-    def depth(self) -> int:
-        """How deep the modes are nested; 0 for an integer shape."""
-        return depth(self._shape)
-
-    @property
-    def size(self) -> int:
-        """How many coordinates the layout has."""
-        size = 1
-        for extent in self.flat()[0]:
-            size *= extent
-        return size
+    def coshape(self) -> Any:
+        """The smallest shape that holds every offset; :attr:`cosize` for integer strides."""
+        far = sum([(s - 1) * abs(d) for s, d in zip(*self.flat(), strict=True)])
+        return far + 1 if isinstance(far, int) else tuple(_plus_one(far.value))
 
     @property
     def cosize(self) -> int:
         """How many elements a buffer needs: 1 + Σ (extent - 1) · |stride|, so 19 for ``(4,4):(5,1)``."""
-        shape, stride = self.flat()
-        return 1 + sum([(extent - 1) * abs(step) for extent, step in zip(shape, stride, strict=True)])
+        return product(self.coshape)
 
-    def flat(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def flat(self) -> tuple[tuple[int, ...], tuple[Any, ...]]:
         """Return all extents and all strides from left to right."""
         if self._flat is None:
-            _set_flat(self, (flatten(self._shape), flatten(self._stride)))
-        return cast("tuple[tuple[int, ...], tuple[int, ...]]", self._flat)
+            _set_flat(self, (tuple(leaves(self._shape)), tuple(leaves(self._stride))))
+        return cast("tuple[tuple[int, ...], tuple[Any, ...]]", self._flat)
 
     def __call__(self, *coordinate: Any) -> Any:
         """Return the offset of a coordinate, or with ``None`` in it the layout of that slice.
@@ -181,31 +214,25 @@ class Layout(RichDisplay):
         one = coordinate[0] if len(coordinate) == 1 else coordinate
         if type(one) is int and one >= 0:
             return self._at(one)
-        crd = check(one, "coordinate", none=True)
+        crd = check(one, "coordinate", (type(None),))
         if has_none(crd):
             return slice_and_offset(crd, self)[0]
-        return crd2idx(crd, self._shape, self._stride)
+        return _crd2idx(crd, self._shape, self._stride)
 
-    def _at(self, idx: int) -> int:
+    def _at(self, idx: int) -> Any:
         shape, stride = self.flat()
-        offset = 0
+        offset: Any = 0
         for extent, step in zip(shape[:-1], stride, strict=False):
-            idx, i = divmod(idx, extent)
-            offset += i * step
+            offset += idx % extent * step
+            idx //= extent
         return offset + idx * stride[-1] if shape else offset
 
-    def coordinates(self) -> Iterator[Any]:
-        """Yield every coordinate of the shape, first mode fastest."""
-        return coordinates(self._shape)
-
     def mode(self, i: int) -> Layout:
-        """Return mode ``i`` as a layout of its own."""
+        """Return mode ``i`` as a layout of its own; ``layout[i]`` is the same."""
         n = self.rank
         if type(i) is not int or not -n <= i < n:
             raise LayoutError(f"{self} has modes 0 to {n - 1}, not {quote(i)}")
-        if not isinstance(self._shape, tuple):
-            return self
-        return trusted(self._shape[i], cast("tuple[IntTuple, ...]", self._stride)[i])
+        return trusted(self._shape[i], self._stride[i]) if isinstance(self._shape, tuple) else self
 
     def __getitem__(self, i: int) -> Layout:
         return self.mode(i)
@@ -222,24 +249,33 @@ class Layout(RichDisplay):
         >>> Layout((4, 6), (6, 1)).transpose()
         (6,4):(1,6)
         """
-        modes = range(self.rank)
-        order = order or tuple(reversed(modes))
-        if sorted(order) != list(modes):
-            raise LayoutError(f"order {quote(order)} does not name each of the modes {tuple(modes)} of {self} once")
-        if not isinstance(self._shape, tuple):
-            return self
-        strides = cast("tuple[IntTuple, ...]", self._stride)
-        return trusted(tuple([self._shape[i] for i in order]), tuple([strides[i] for i in order]))
+        modes = tuple(range(self.rank))
+        order = order or modes[::-1]
+        if any(type(i) is not int for i in order) or sorted(order) != list(modes):
+            raise LayoutError(f"order {quote(order)} does not name each of the modes {modes} of {self} once")
+        return joined([self.mode(i) for i in order]) if isinstance(self._shape, tuple) else self
 
     @property
     def T(self) -> Layout:
         """The transposed layout."""
         return self.transpose()
 
+    def with_shape(self, *shape: Any) -> Layout:
+        """Return the layout seen through another shape of the same size (column-major coordinates of it)."""
+        from tilelab.layout.compose import composition
+
+        other = Layout.column_major(*shape)
+        if other.size != self.size:
+            raise LayoutError(f"{self} has {self.size} elements, shape {show(other.shape)} has {other.size}")
+        return cast("Layout", composition(self, other))
+
+    def _lift(self, function: Callable[[Layout], Layout]) -> Layout:
+        return function(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
             return NotImplemented
-        return self._shape == other._shape and self._stride == other._stride
+        return bool(self._shape == other._shape and self._stride == other._stride)
 
     def __hash__(self) -> int:
         return hash((self._shape, self._stride))
@@ -252,44 +288,69 @@ class Layout(RichDisplay):
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout, (self._shape, self._stride)
 
-    def __str__(self) -> str:
+    def text(self, static: bool = False) -> str:
+        """Return the layout as CuTe prints it: ``(4,6):(1,4)``, with ``static`` ``(_4,_6):(_1,_4)``."""
+        parts = [show(part, static=static, trailing=False) for part in (self._shape, self._stride)]
+        return ":".join(parts)
+
+    def __repr__(self) -> str:
         return f"{show(self._shape)}:{show(self._stride)}"
 
-    __repr__ = __str__
+
+# A layout cannot be assigned to, not even by itself; its slots can.
+_set_shape, _set_stride, _set_flat = (vars(Layout)[name].__set__ for name in ("_shape", "_stride", "_flat"))
 
 
-_set_shape = vars(Layout)["_shape"].__set__
-_set_stride = vars(Layout)["_stride"].__set__
-_set_flat = vars(Layout)["_flat"].__set__
-
-
-def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
+def trusted(shape: Any, stride: Any, kind: type[Layout] = Layout) -> Layout:
     """Make a layout of parts already known to be right, without checking them again."""
-    layout = Layout.__new__(Layout)
+    layout = kind.__new__(kind)
     _set_shape(layout, shape)
     _set_stride(layout, stride)
     _set_flat(layout, None)
     return layout
 
 
-def _one_shape(shape: tuple[Any, ...]) -> Any:
-    return shape[0] if len(shape) == 1 else shape
+def joined(modes: list[Layout]) -> Layout:
+    """Make the layout whose modes are the given layouts."""
+    return trusted(tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes]))
 
 
-def _strides_like(shape: IntTuple, stride: IntTuple) -> tuple[int, ...]:
+def as_layout(value: Any, what: str = "a layout") -> Any:
+    """Return a layout (or what wraps one) as it is, or say that something else was given."""
+    if isinstance(value, Shaped):
+        return value
+    made = "make one with Layout(shape, stride)"
+    raise LayoutError(f"{what} was wanted, not {quote(value)} ({type(value).__name__}); {made}")
+
+
+def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function of layouts work on what wraps a layout: swizzled layouts and tensors keep their wrapping."""
+
+    @wraps(function)
+    def wrapper(layout: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(layout, Layout):
+            return function(layout, *args, **options)
+        return as_layout(layout)._lift(lambda inner: function(inner, *args, **options))
+
+    return wrapper
+
+
+def _plus_one(value: Any) -> Any:
+    return [v + 1 if isinstance(v, int) else tuple(_plus_one(v)) for v in value]
+
+
+def _strides_like(shape: Any, stride: Any) -> tuple[Any, ...]:
     """Return the strides from left to right; they must be nested like the shape."""
-    found: list[int] = []
+    found: list[Any] = []
 
-    def walk(s: IntTuple, d: IntTuple) -> bool:
+    def walk(s: Any, d: Any) -> bool:
         if isinstance(s, tuple):
             return isinstance(d, tuple) and len(s) == len(d) and all(map(walk, s, d))
-        if isinstance(d, tuple):
-            return False
         found.append(d)
-        return True
+        return not isinstance(d, tuple)
 
     if not walk(shape, stride):
-        raise LayoutError(f"stride {show(stride)} is not nested like shape {show(shape)}")
+        raise LayoutError(f"stride {quote(stride)} is not nested like shape {quote(shape)}")
     return tuple(found)
 
 
@@ -303,28 +364,23 @@ def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
     LayoutError
         When the coordinate has another number of modes than the shape, or the arguments are swapped.
     """
-    if isinstance(crd, Layout):
-        raise LayoutError(f"crd2idx wants (coordinate, layout) in this order, not the layout {crd} first")
-    if isinstance(shape, Layout):
-        layout = shape if stride is None else None
-        if layout is None:
-            raise LayoutError(f"the layout {shape} already has strides; leave out {quote(stride)}")
-    elif type(crd) is tuple and type(shape) is tuple and type(stride) is tuple:
-        return _crd2idx(crd, shape, stride)
-    else:
-        layout = Layout(shape, stride)
-    return _crd2idx(check(crd, "coordinate"), layout.shape, layout.stride)
+    if isinstance(crd, Shaped):
+        raise LayoutError(f"crd2idx wants (coordinate, layout) in this order, not the layout {quote(crd)} first")
+    if isinstance(shape, Shaped) and stride is not None:
+        raise LayoutError(f"the layout {shape!r} already has strides; leave out {quote(stride)}")
+    crd = check(crd, "coordinate")
+    return (shape if isinstance(shape, Shaped) else Layout(shape, stride))(crd)  # type: ignore[operator]
 
 
 def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
     if not isinstance(shape, tuple):
         if isinstance(crd, tuple):
-            raise LayoutError(f"coordinate {quote(crd)} has {len(crd)} modes where the shape has the one mode {shape}")
+            raise mismatch(crd, shape)
         return crd * stride
     if isinstance(crd, tuple):
         if len(crd) != len(shape):
-            raise LayoutError(f"coordinate {quote(crd)} has {len(crd)} modes, shape {show(shape)} has {len(shape)}")
-        offset = 0
+            raise mismatch(crd, shape)
+        offset: Any = 0
         for c, s, d in zip(crd, shape, stride, strict=True):
             offset += _crd2idx(c, s, d)
         return offset
@@ -333,7 +389,7 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
     return trusted(shape, stride)._at(crd)
 
 
-def slice_and_offset(crd: Any, layout: Any) -> tuple[Layout, Any]:
+def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, Any]:
     """Return the layout of the modes where a coordinate has ``None``, and the offset where that slice starts.
 
     >>> slice_and_offset((1, None), Layout(((2, 2), (2, 2)), ((1, 8), (4, 16))))
@@ -342,22 +398,29 @@ def slice_and_offset(crd: Any, layout: Any) -> tuple[Layout, Any]:
     Parameters
     ----------
     crd
-        A coordinate with ``None`` where everything is kept, nested like the shape as far as the ``None``s go.
+        A coordinate with ``None`` where everything is kept, nested like the shape as far as the ``None`` go.
     layout
-        The layout to slice.
+        The layout to slice. A swizzled layout keeps the offset inside, before its swizzle; the one returned is 0.
 
     Raises
     ------
     LayoutError
         When the coordinate does not fit, or the arguments are swapped.
     """
-    if isinstance(crd, Layout) or not isinstance(layout, Layout):
+    if isinstance(crd, Shaped) or not isinstance(layout, Shaped):
         raise LayoutError(f"slice_and_offset wants (coordinate, layout), not ({quote(crd)}, {quote(layout)})")
-    crd = check(crd, "coordinate", none=True)
+    crd = check(crd, "coordinate", (type(None),))
+    if not isinstance(layout, Layout):
+        return layout._sliced(crd), 0  # type: ignore[attr-defined]
     if crd is None:
         return layout, 0
     shape, stride, offset = _slice(crd, layout.shape, layout.stride)
     return trusted(tuple(shape), tuple(stride)), offset
+
+
+def slice_(crd: Any, layout: Any) -> Any:
+    """Return the layout part of :func:`slice_and_offset`."""
+    return slice_and_offset(crd, layout)[0]
 
 
 def _slice(crd: Any, shape: Any, stride: Any) -> tuple[list[Any], list[Any], Any]:
@@ -366,7 +429,7 @@ def _slice(crd: Any, shape: Any, stride: Any) -> tuple[list[Any], list[Any], Any
     if not has_none(crd):
         return [], [], _crd2idx(crd, shape, stride)
     if not isinstance(shape, tuple) or len(crd) != len(shape):
-        raise LayoutError(f"coordinate {show(crd)} has {len(crd)} modes, shape {show(shape)} does not")
+        raise mismatch(crd, shape)
     shapes: list[Any] = []
     strides: list[Any] = []
     offset: Any = 0

@@ -1,24 +1,15 @@
-"""Fewer modes, the same function: coalesce."""
+"""Fewer or other modes, the same function. Source: CuTe's ``layout.hpp``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import IntTuple
-from tilelab.layout.layout import Layout, trusted
+from tilelab.layout.inttuple import is_int
+from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
 
 
-def as_layout(value: Any, what: str = "a layout") -> Layout:
-    """Return a layout as it is, or say that something else was given."""
-    if isinstance(value, Layout):
-        return value
-    raise LayoutError(
-        f"{what} was wanted, not {quote(value)} ({type(value).__name__}); make one with Layout(shape, stride)"
-    )
-
-
-def from_modes(shape: list[Any], stride: list[Any]) -> Layout:
+def from_modes(shape: Any, stride: Any) -> Layout:
     """Make a layout of flat modes: none is ``1:0``, one is not wrapped in a tuple."""
     if len(shape) > 1:
         return trusted(tuple(shape), tuple(stride))
@@ -40,7 +31,8 @@ def merged(shapes: Any, strides: Any) -> tuple[list[Any], list[Any]]:
     return shape, stride
 
 
-def coalesce(layout: Any, profile: Any = None) -> Layout:
+@lifted
+def coalesce(layout: Layout, profile: Any = None) -> Layout:
     """Return the layout with the fewest modes that gives the same offset for every 1-D index.
 
     Two neighbouring modes ``s0:d0`` and ``s1:d1`` merge when ``d1 == s0 * d0``; modes of extent 1 vanish.
@@ -63,17 +55,77 @@ def coalesce(layout: Any, profile: Any = None) -> Layout:
     LayoutError
         When the profile has more modes than the layout.
     """
-    layout = as_layout(layout)
-    if not isinstance(profile, tuple):
+    if not isinstance(profile, (tuple, list)):
+        if not (profile is None or is_int(profile)):
+            raise LayoutError(f"profile {quote(profile)} must be a nested tuple of integers, or None")
         return from_modes(*merged(*layout.flat()))
-    if len(profile) > layout.rank:
-        raise LayoutError(f"profile {quote(profile)} has {len(profile)} modes, {layout} has {layout.rank}")
-    modes = [coalesce(mode, part) for mode, part in zip(layout, profile, strict=False)]
-    modes += list(layout)[len(profile) :]
-    return joined(modes)
+    return by_mode(coalesce, layout, profile, "profile")
 
 
-def joined(modes: list[Layout]) -> Layout:
-    """Make the layout whose modes are the given layouts."""
-    shape: tuple[IntTuple, ...] = tuple([mode.shape for mode in modes])
-    return trusted(shape, tuple([mode.stride for mode in modes]))
+def by_mode(function: Any, layout: Layout, guide: Any, what: str) -> Layout:
+    """Apply a function to each mode with the matching part of a guide; modes beyond the guide stay as they are."""
+    if len(guide) > layout.rank or not isinstance(layout.shape, tuple):
+        raise LayoutError(f"{what} {quote(guide)} has {len(guide)} modes, {layout} has {layout.rank}")
+    modes = list(layout)
+    return joined([function(mode, part) for mode, part in zip(modes, guide, strict=False)] + modes[len(guide) :])
+
+
+@lifted
+def filter_zeros(layout: Layout) -> Layout:
+    """Return the layout with extent 1 in each mode of stride 0."""
+
+    def walk(shape: Any, stride: Any) -> Any:
+        return tuple(map(walk, shape, stride)) if isinstance(shape, tuple) else (1 if stride == 0 else shape)
+
+    return trusted(walk(layout.shape, layout.stride), layout.stride)
+
+
+@lifted
+def filter(layout: Layout) -> Layout:
+    """Return the layout without its modes of stride 0 and extent 1, coalesced: the same offsets, each found once."""
+    kept = [(s, d) for s, d in zip(*layout.flat(), strict=True) if d != 0]
+    return from_modes(*merged([s for s, _ in kept], [d for _, d in kept]))
+
+
+@lifted
+def flatten_layout(layout: Layout) -> Layout:
+    """Return the layout with all its modes side by side; an integer shape stays one."""
+    return trusted(*layout.flat()) if isinstance(layout.shape, tuple) else layout
+
+
+@lifted
+def sort(layout: Layout) -> Layout:
+    """Return the flat layout with its modes in the order of their strides, smallest first."""
+    modes = sorted(zip(*reversed(int_modes(layout, "sort")), strict=True))
+    return from_modes([s for _, s in modes], [d for d, _ in modes])
+
+
+@lifted
+def select(layout: Layout, *modes: int) -> Layout:
+    """Return the layout of the named modes, in the order they are named."""
+    return joined([layout.mode(i) for i in modes])
+
+
+@lifted
+def take(layout: Layout, begin: int, end: int) -> Layout:
+    """Return the layout of the modes from ``begin`` up to, but without, ``end``."""
+    if not (is_int(begin) and is_int(end) and 0 <= begin <= end <= layout.rank):
+        raise LayoutError(f"{layout} has no modes {quote(begin)} to {quote(end)}")
+    return joined(list(layout)[begin:end])
+
+
+@lifted
+def group(layout: Layout, begin: int, end: int) -> Layout:
+    """Return the layout with the modes from ``begin`` up to, but without, ``end`` made one nested mode."""
+    inner = take(layout, begin, end)
+    return joined([*list(layout)[:begin], inner, *list(layout)[end:]])
+
+
+def int_modes(layout: Any, what: str) -> tuple[Any, Any]:
+    """Return the flat modes of a plain layout with integer strides, which ``what`` needs."""
+    if not isinstance(as_layout(layout), Layout):
+        raise LayoutError(f"{what} needs a layout of integer strides, not {quote(layout)}")
+    shape, stride = layout.flat()
+    if not all(type(step) is int for step in stride):
+        raise LayoutError(f"{what} needs integer strides, not {layout}")
+    return shape, stride

@@ -1,0 +1,51 @@
+"""Finding the layout of given offsets, whatever rule made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilelab.layout.inttuple import coordinates, leaves, rebuild
+from tilelab.layout.layout import Layout, trusted
+
+
+def fit_layout(shape: Any, offset: Callable[[Any], Any]) -> Layout | None:
+    """Return a layout with ``layout(c) == offset(c)`` for each coordinate of a shape, its modes cut where needed.
+
+    Returns ``None`` where no layout compatible with the shape has these offsets; every coordinate is tried.
+    """
+    extents = list(leaves(shape))
+    pieces = []
+    for place, extent in enumerate(extents):
+        along = [
+            offset(rebuild(shape, iter([i if k == place else 0 for k in range(len(extents))]))) for i in range(extent)
+        ]
+        piece = _fit(along)
+        if piece is None:
+            return None
+        pieces.append(piece if len(piece) != 1 else piece[0])
+    parts = [[tuple(part) if isinstance(piece, list) else part for part in _unzip(piece)] for piece in pieces]
+    fitted = trusted(rebuild(shape, iter([s for s, _ in parts])), rebuild(shape, iter([d for _, d in parts])))
+    return fitted if all(fitted(c) == offset(c) for c in coordinates(shape)) else None
+
+
+def _unzip(piece: Any) -> Any:
+    return zip(*piece, strict=True) if isinstance(piece, list) else piece
+
+
+def _fit(offsets: list[Any]) -> list[tuple[int, Any]] | None:
+    """Return the modes of one run of offsets, ``None`` where there are none."""
+    n = len(offsets)
+    if n == 1:
+        return [(1, 0)] if offsets[0] == 0 else None
+    step = offsets[1]
+    straight = next((i for i in range(n) if offsets[i] != i * step), n)
+    for count in range(straight, 1, -1):
+        if n % count:
+            continue
+        starts = offsets[::count]
+        if all(offsets[i] == starts[i // count] + i % count * step for i in range(n)):
+            rest = _fit(starts)
+            if rest is not None:
+                return [(count, step), *[mode for mode in rest if mode[0] > 1]]
+    return None

@@ -1,0 +1,77 @@
+"""``tilelab check``: the judge for one notebook, without a course."""
+
+import json
+import shutil
+
+import nbformat
+import pytest
+from classroom import AUTOGRADER, solved
+from click.testing import CliRunner
+
+from tilelab.cli.main import cli
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["check", *map(str, arguments)])
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    def write(name="exercise_1.ipynb", **changes):
+        nbformat.write(solved("exercise_1", changes), tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+WRONG = {"exercise_1_table_answer": "table = [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 9, 13]]"}
+
+
+def test_a_readable_table(notebook):
+    result = run(notebook(**WRONG))
+    assert result.exit_code == 0, result.output
+    assert "1.67 of 2" in result.output
+    assert "(2,2), (2,3)" in " ".join(result.output.split())
+    assert "3.67 of 4" in result.output
+
+
+@pytest.mark.slow
+def test_json_and_a_renamed_notebook(notebook):
+    result = run(notebook("my work.ipynb", exercise_1_order_answer="import os; os._exit(1)"), "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    assert [(row["part"], row["score"], row["points"]) for row in rows] == [
+        ("exercise_1_table", 2, 2),
+        ("exercise_1_order", 0, 1),
+        ("exercise_1_contiguous", 1, 1),
+    ]
+    assert "the kernel ended" in rows[1]["report"][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.ipynb", None, "no file"),
+        ("exercise_1.ipynb", b'{"cells": [', "no complete notebook file"),
+        ("other.ipynb", b'{"nbformat": 4, "cells": []}', "belongs to no problem of this course"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_nothing_is_written(tmp_path, name, content, words):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    before = sorted(tmp_path.iterdir())
+    result = run(tmp_path / name)
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_course_without_its_learners_copies(tmp_path, notebook):
+    shutil.copytree(AUTOGRADER / "checks", tmp_path / "clone" / "autograder" / "checks")
+    result = run(notebook(), "--course", tmp_path / "clone")
+    assert result.exit_code == 1
+    assert "make it with tools/make_views.py" in result.output
+    result = run(notebook(), "--course", tmp_path / "nowhere")
+    assert "no folder of trusted checks" in result.output

@@ -1,0 +1,63 @@
+"""Containment: what a cell does to its kernel costs that cell."""
+
+import pytest
+from nbformat import v4
+
+from tilelab.grading.execute import ContainedExecute
+
+
+def execute(*sources, **settings):
+    """Execute cells; return what each printed or the name of its error, and the errors' words."""
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = v4.new_notebook(
+        cells=[v4.new_code_cell(source) for source in sources], metadata={"kernelspec": kernelspec}
+    )
+    ContainedExecute(**settings).preprocess(notebook, {})
+    return [_last(cell) for cell in notebook.cells]
+
+
+def _last(cell):
+    if not cell.outputs:
+        return ""
+    output = cell.outputs[-1]
+    return f"{output.ename}: {output.evalue}" if output.output_type == "error" else output.get("text", "").strip()
+
+
+EXIT = "import os; os._exit(1)"
+
+
+@pytest.mark.slow
+def test_a_kernel_that_exits_costs_its_cell_and_what_ran_before_is_not_shown_twice():
+    shown = execute("x = 1; print('once')", EXIT, "print(x + 1)", "print(x + 2)")
+    assert shown == ["once", "KernelLost: the kernel ended in a cell", "2", "3"]
+
+
+@pytest.mark.slow
+def test_after_too_many_lost_kernels_the_rest_is_not_reached():
+    shown = execute("print('once')", EXIT, EXIT, "print('not reached')", max_restarts=1)
+    assert shown[3] == "NotReached: the kernel was lost 2 times before this cell"
+    assert shown[0] == "once"
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_interrupted_and_one_that_ignores_that_is_ended():
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+    shown = execute("while True: pass", ignore, "print('goes on')", timeout=2)
+    assert shown[0].startswith("CellTimeoutError")
+    assert shown[1] == "KernelLost: a cell ran past its time and could not be interrupted"
+    assert shown[2] == "goes on"
+
+
+@pytest.mark.slow
+def test_the_time_of_a_notebook_is_bounded():
+    shown = execute("import time; time.sleep(2.5)", "print('not reached')", budget=1.5)
+    assert shown[1] == "NotReached: the 1.5 s for this notebook were used up"
+
+
+@pytest.mark.slow
+def test_output_is_limited_as_it_arrives_and_messages_cannot_reach_back():
+    flood = "from IPython.display import display\nfor _ in range(50): print('x' * 100_000)"
+    reach = "h = display('first', display_id=True)"
+    shown = execute(flood, reach, "h.update('changed')", "print('goes on')", max_output=1_000_000)
+    assert shown[0] == "OutputLimit: output over 1,000,000 bytes was dropped"
+    assert shown[3] == "goes on"

@@ -1,0 +1,128 @@
+"""Reading and restoring what was handed in: only sources and claimed ids survive."""
+
+import json
+import re
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from tilelab.grading import GradingError
+from tilelab.grading.restore import PlannedCell, restore
+from tilelab.grading.submitted import notes, read_submitted
+
+
+def raw(**cell):
+    return {"cell_type": "code", "source": "", "metadata": {}} | cell
+
+
+def written(tmp_path, content):
+    file = tmp_path / "exercise_1.ipynb"
+    file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return file
+
+
+NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [raw(source=["x = 1\n", "x"])]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        NOTEBOOK,
+        json.dumps(NOTEBOOK).encode("utf-8-sig"),
+        NOTEBOOK | {"nbformat_minor": 99},
+        NOTEBOOK | {"metadata": "lost"},
+        NOTEBOOK | {"metadata": {"kernelspec": {"name": "bash"}, "tilelab": {"unread": "please"}}},
+        NOTEBOOK | {"cells": [raw(source="x = 1\nx", outputs="what?", metadata=[1], execution_count="x", id=7), "?"]},
+        {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [
+            {"cell_type": "code", "input": "x = 1\nx", "outputs": [], "language": "python", "metadata": {}},
+        ], "metadata": {}}]},
+    ],
+)  # fmt: skip
+def test_a_readable_file_gives_a_valid_fresh_notebook(tmp_path, content):
+    notebook = read_submitted(written(tmp_path, content))
+    nbformat.validate(notebook)
+    assert notebook.metadata == {}
+    assert [(cell.cell_type, cell.source, cell.outputs) for cell in notebook.cells] == [("code", "x = 1\nx", [])]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "no complete notebook file"),
+        (json.dumps(NOTEBOOK).encode()[:40], "no complete notebook file"),
+        ("é".encode("latin-1"), "not UTF-8"),
+        (b"[" * 100_000, "nested too deep"),
+        ([], "holds a JSON list"),
+        ({"nbformat": 4}, "no list of cells"),
+        ({"nbformat": 4, "cells": {}}, "no list of cells"),
+        ({"nbformat": 3, "worksheets": 5}, "cannot be converted"),
+        (b"\x89PNG\r\n\x1a\n\x00", "not UTF-8"),
+    ],
+)
+def test_an_unreadable_file_is_refused_in_words(tmp_path, content, words):
+    with pytest.raises(GradingError, match=words):
+        read_submitted(written(tmp_path, content))
+
+
+def test_a_missing_file_names_what_is_there_instead(tmp_path):
+    with pytest.raises(GradingError, match=r"no notebook exercise_1\.ipynb was handed in$"):
+        read_submitted(tmp_path / "exercise_1.ipynb")
+    (tmp_path / "exercise_1-Copy1.ipynb").write_text("{}")
+    with pytest.raises(GradingError, match=re.escape("holds exercise_1-Copy1.ipynb. Rename it to exercise_1.ipynb")):
+        read_submitted(tmp_path / "exercise_1.ipynb")
+
+
+def planned(name, *, grade=False, solution=False, source="released"):
+    return PlannedCell(name, "code", source, "sum", not solution, grade, solution, False, 2.0 if grade else 0.0)
+
+
+PLAN = [planned("setup"), planned("answer", solution=True), planned("test", grade=True)]
+
+
+def claiming(name, source, make=v4.new_code_cell):
+    return make(source, metadata={"nbgrader": {"grade_id": name, "points": 100, "grade": True, "solution": True}})
+
+
+def restored(*cells):
+    notebook = v4.new_notebook(cells=list(cells))
+    restore(notebook, PLAN)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def test_locked_cells_come_back_as_released_and_answers_stay():
+    notebook = restored(claiming("setup", "hacked"), claiming("answer", "mine"), claiming("test", "hacked"))
+    assert [cell.source for cell in notebook.cells] == ["released", "mine", "released"]
+    assert [cell.metadata.nbgrader.get("points") for cell in notebook.cells] == [None, None, 2.0]
+    assert notebook.cells[2].metadata.nbgrader.grade
+    assert not notebook.cells[2].metadata.nbgrader.solution
+    assert "had been changed" in notes(notebook.cells[2])[0]
+
+
+def test_a_deleted_cell_is_put_back_where_it_was():
+    extra = v4.new_code_cell("extra")
+    notebook = restored(claiming("answer", "mine"), extra)
+    assert [cell.source for cell in notebook.cells] == ["released", "mine", "released", "extra"]
+    assert notes(notebook.cells[2]) == ["this cell was missing: it was put back"]
+
+
+def test_of_a_copied_cell_the_last_one_counts():
+    notebook = restored(claiming("answer", "first"), claiming("answer", "second"), claiming("test", "released"))
+    answers = [
+        cell.source for cell in notebook.cells if "nbgrader" in cell.metadata and cell.metadata.nbgrader.solution
+    ]
+    assert answers == ["second"]
+    assert "first" in [cell.source for cell in notebook.cells]  # it still runs, as an ordinary cell
+
+
+def test_a_cell_of_another_type_or_with_an_unknown_id():
+    notebook = restored(
+        claiming("bonus", "50 points"), claiming("answer", "mine"), claiming("test", "x", v4.new_markdown_cell)
+    )
+    assert [cell.cell_type for cell in notebook.cells] == ["code"] * 4
+    assert "nbgrader" not in notebook.cells[1].metadata
+
+
+def test_an_empty_notebook_gets_every_locked_cell():
+    assert [cell.metadata.nbgrader.grade_id for cell in restored().cells] == ["setup", "test"]
