@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick lint lab demo corpus system clean
+.PHONY: help book test test-quick test-oracle lint lab demo corpus system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -18,8 +18,9 @@ help:  ## list the commands
 .venv/.book: EXTRAS := book
 .venv/.grade: EXTRAS := book,grade
 .venv/.test: EXTRAS := book,grade,dev
+.venv/.oracle: EXTRAS := book,grade,dev,oracle
 
-.venv/.book .venv/.grade .venv/.test: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.book .venv/.grade .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
 	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
@@ -51,6 +52,9 @@ test: .venv/.test system lint  ## everything that needs no GPU, browser tests in
 
 test-quick: .venv/.test  ## under a minute, for the working hour
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not browser"
+
+test-oracle: .venv/.oracle  ## the layout algebra against CuTe C++ (compiled here), pycute, tensor-layouts
+	@$(BIN)/pytest -m oracle tests/layout
 
 clean:  ## remove what was built, keep .venv
 	@rm -rf _build

@@ -1,4 +1,8 @@
-"""The course as nbgrader sees it. Run nbgrader's commands, or ``tilelab grade``, with this folder as the course."""
+"""The course as nbgrader sees it. Run nbgrader's commands in this folder, or ``tilelab grade`` beside it.
+
+What nbgrader calls the source is made from the masters: run ``tools/make_views.py source`` before
+``nbgrader generate_assignment``.
+"""
 
 from pathlib import Path
 

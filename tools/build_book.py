@@ -15,6 +15,9 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "_build"
+CACHE = BUILD / ".jupyter_cache"
+#: Edition -> the folder that jupyter-book makes its own ``_build`` in.
+OUTPUT = {"learner": ROOT, "instructor": BUILD / "instructor"}
 
 
 def environment_key() -> str:
@@ -28,13 +31,13 @@ def environment_key() -> str:
     return digest.hexdigest()
 
 
-def drop_stale_cache(cache: Path) -> None:
-    """Empty the execution cache when something under it has changed."""
-    stamp = cache / "environment.sha256"
-    key = environment_key()
+def drop_stale_outputs() -> None:
+    """Forget executed cells, and the pages read with them, when what they depend on has changed."""
+    stamp, key = CACHE / "environment.sha256", environment_key()
     if not stamp.exists() or stamp.read_text() != key:
-        shutil.rmtree(cache, ignore_errors=True)
-        cache.mkdir(parents=True)
+        for folder in [CACHE, *(output / "_build" / ".doctrees" for output in OUTPUT.values())]:
+            shutil.rmtree(folder, ignore_errors=True)
+        CACHE.mkdir(parents=True)
         stamp.write_text(key)
 
 
@@ -60,19 +63,20 @@ def tracebacks(html: Path) -> str:
 def main() -> int:
     """Build one edition and return the process's exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--edition", choices=["learner", "instructor"], default="learner")
+    parser.add_argument("--edition", choices=list(OUTPUT), default="learner")
     edition = parser.parse_args().edition
 
-    output = ROOT if edition == "learner" else BUILD / "instructor"
+    output = OUTPUT[edition]
     html = output / "_build" / "html"
-    drop_stale_cache(BUILD / ".jupyter_cache")
+    drop_stale_outputs()
     shutil.rmtree(html / "reports", ignore_errors=True)
-    toc = ROOT / "_toc.yml" if edition == "learner" else instructor_toc()
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going", "--toc", str(toc)]
-    if edition == "instructor":
-        command += ["--path-output", str(output)]
+    toc = instructor_toc() if edition == "instructor" else ROOT / "_toc.yml"
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going"]
+    command += ["--toc", str(toc), "--path-output", str(output)]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if code:
+        # Sphinx remembers a failed page as read, and would call the next build a success.
+        shutil.rmtree(output / "_build" / ".doctrees", ignore_errors=True)
         print(tracebacks(html), file=sys.stderr)
         print(f"The book was not built: the lines above say why (exit code {code}).", file=sys.stderr)
         return code

@@ -10,11 +10,12 @@ from nbformat import NotebookNode
 
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
+from tilelab.grading.views import MARKER, learners_copy_of, source_of
 
 AUTOGRADER = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(AUTOGRADER.parent / "tools"))
 
-import make_views  # noqa: E402  (from the folder that was just put on the path)
+from make_views import MASTERS, write_source  # noqa: E402  (from the folder that was just put on the path)
 
 
 def make_course(folder: Path, *assignments: str) -> Course:
@@ -22,7 +23,7 @@ def make_course(folder: Path, *assignments: str) -> Course:
     folder.mkdir(parents=True)
     shutil.copy(AUTOGRADER / CONFIG, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
-    make_views.write_source(folder / "source")
+    write_source(folder / "source")
     course = Course(folder)
     for assignment in assignments:
         done = course.api.generate_assignment(assignment)
@@ -41,11 +42,11 @@ def solved(problem: str, changes: Mapping[str, str] | None = None) -> NotebookNo
     changes : mapping, optional
         Grade ids of answer cells, each with the source that stands there instead.
     """
-    master = make_views.MASTERS / f"{problem}.md"
-    notebook = make_views.learners_copy_of(master)
+    master = MASTERS / f"{problem}.md"
+    notebook = learners_copy_of(master, AUTOGRADER)
     answers = {
-        cell.metadata.nbgrader.grade_id: make_views.MARKER.sub("", cell.source)
-        for cell in make_views.source_of(master).cells
+        cell.metadata.nbgrader.grade_id: MARKER.sub("", cell.source)
+        for cell in source_of(master).cells
         if cell.metadata.get("nbgrader", {}).get("solution")
     }
     answers.update(changes or {})

@@ -68,10 +68,10 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(tmp_path, name, cont
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_course_without_its_learners_copies(tmp_path, notebook):
+def test_a_clone_that_is_not_whole(tmp_path, notebook):
     shutil.copytree(AUTOGRADER / "checks", tmp_path / "clone" / "autograder" / "checks")
     result = run(notebook(), "--course", tmp_path / "clone")
     assert result.exit_code == 1
-    assert "make it with tools/make_views.py" in result.output
+    assert "is no whole clone of the course: it has no solutions/exercise_1.md" in result.output
     result = run(notebook(), "--course", tmp_path / "nowhere")
     assert "no folder of trusted checks" in result.output

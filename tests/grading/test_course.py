@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from classroom import hand_in, make_course, solved
 from click.testing import CliRunner
-from make_views import MASTERS, learners_copy_of, source_of
+from make_views import AUTOGRADER, MASTERS
 from nbformat import NotebookNode, v4
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
@@ -18,6 +18,7 @@ from traitlets.config import Config
 
 from tilelab.cli.main import cli
 from tilelab.grading.course import Course
+from tilelab.grading.views import learners_copy_of, source_of
 
 PARTS = ("exercise_1_table", "exercise_1_order", "exercise_1_contiguous")
 FORGE = (
@@ -98,7 +99,7 @@ CLASS = {
         (1.67, 0, 1),
         r"not right: \(2,2\), \(2,3\)",
     ),
-    "untouched": (lambda: learners_copy_of(MASTERS / "exercise_1.md"), (0, 0, 0), "table: not answered"),
+    "untouched": (lambda: learners_copy_of(MASTERS / "exercise_1.md", AUTOGRADER), (0, 0, 0), "table: not answered"),
     "empties answers": (lambda: solved("exercise_1", ANSWERED), (0, 0, 0), "name 'table' is not defined"),
     "exits": (
         lambda: solved("exercise_1", {"exercise_1_order_answer": "import os\norder = 'column-major'\nos._exit(1)"}),
@@ -224,6 +225,7 @@ def test_what_is_graded_is_kept_until_something_newer_is_handed_in(course):
     )
 
 
+@pytest.mark.slow
 def test_points_that_wait_keep_the_flag_for_a_person_up(tmp_path):
     course = make_course(tmp_path / "course", "exercises")
     (course.root / "checks" / "exercise_1.py").write_text(
@@ -336,6 +338,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
     assert files_of(course.root) | files_of(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_nobody_has_handed_in(tmp_path):
     course = make_course(tmp_path / "course", "exercises")
     result = run("exercises", "--course", course.root)
@@ -355,6 +358,4 @@ def test_the_gradebook_is_nbgraders_own(course):
 
 
 def test_the_course_in_the_repository_is_one():
-    from classroom import AUTOGRADER
-
     assert Course(AUTOGRADER).api.coursedir.course_id == "tilelab"

@@ -6,9 +6,14 @@ import make_views
 import nbformat
 import pytest
 
+from tilelab.grading import views
 from tilelab.grading.problems import names, problem
 
 MASTERS = make_views.masters()
+
+
+def learners_copy_of(master):
+    return views.learners_copy_of(master, make_views.AUTOGRADER)
 
 
 def each_master(function):
@@ -22,14 +27,14 @@ def test_there_is_a_master_for_each_problem():
 @each_master
 def test_the_learners_copy_is_made_from_the_master(master):
     file = make_views.ROOT / "notebooks" / problem(master.stem).assignment / f"{master.stem}.ipynb"
-    made = nbformat.writes(make_views.learners_copy_of(master)) + "\n"
+    made = make_views.text_of(learners_copy_of(master))
     assert file.read_text() == made, "run tools/make_views.py"
     assert "outputs" not in json.dumps([cell for cell in json.loads(made)["cells"] if cell.get("outputs")])
 
 
 @each_master
 def test_the_learners_copy_equals_the_master_outside_the_solution_regions(master):
-    source, copy = make_views.source_of(master), make_views.learners_copy_of(master)
+    source, copy = views.source_of(master), learners_copy_of(master)
     assert [cell.id for cell in source.cells] == [cell.id for cell in copy.cells]
     for ours, theirs in zip(source.cells, copy.cells, strict=True):
         before, marker, rest = ours.source.partition("### BEGIN SOLUTION")
@@ -40,18 +45,14 @@ def test_the_learners_copy_equals_the_master_outside_the_solution_regions(master
 
 @each_master
 def test_nothing_leaks_into_the_learners_copy(master):
-    copy, source = make_views.learners_copy_of(master), make_views.source_of(master)
+    copy, source = learners_copy_of(master), views.source_of(master)
     text = "\n".join(cell.source for cell in copy.cells)
     assert "SOLUTION" not in text
     assert "def check_" not in text
     for cell in source.cells:
         answer = cell.source.partition("### BEGIN SOLUTION\n")[2].partition("\n### END")[0]
         assert not answer or answer not in text
-    worked = [
-        cell.source
-        for cell in make_views.read_master(master).cells
-        if make_views.WORKED in cell.metadata.get("tags", [])
-    ]
+    worked = [cell.source for cell in views.read_master(master).cells if views.WORKED in cell.metadata.get("tags", [])]
     assert worked, "a master has a worked solution with reasons"
     assert not any(cell in text for cell in worked)
 
@@ -59,7 +60,7 @@ def test_nothing_leaks_into_the_learners_copy(master):
 @each_master
 def test_the_copy_is_what_nbgrader_releases(master, course):
     released = course.root / "release" / problem(master.stem).assignment / f"{master.stem}.ipynb"
-    ours, theirs = make_views.learners_copy_of(master), nbformat.read(released, 4)
+    ours, theirs = learners_copy_of(master), nbformat.read(released, 4)
     assert [(c.id, c.source, c.metadata) for c in ours.cells] == [(c.id, c.source, c.metadata) for c in theirs.cells]
 
 
@@ -67,7 +68,7 @@ def test_the_copy_is_what_nbgrader_releases(master, course):
 def test_grade_cells_are_parts_and_carry_their_points(master):
     graded = {
         cell.metadata.nbgrader.grade_id: (cell.metadata.nbgrader.points, cell.source)
-        for cell in make_views.source_of(master).cells
+        for cell in views.source_of(master).cells
         if cell.metadata.get("nbgrader", {}).get("grade")
     }
     parts = {f"{master.stem}_{part.name}": part.points for part in problem(master.stem).parts}
@@ -79,14 +80,14 @@ def test_grade_cells_are_parts_and_carry_their_points(master):
 
 @each_master
 def test_ids_are_unique_and_stay(master):
-    first, second = make_views.read_master(master), make_views.read_master(master)
+    first, second = views.read_master(master), views.read_master(master)
     assert [cell.id for cell in first.cells] == [cell.id for cell in second.cells]
     assert len({cell.id for cell in first.cells}) == len(first.cells)
 
 
 @each_master
 def test_the_solution_page_has_the_answers_and_nothing_to_hand_in(master):
-    page = make_views.solution_page_of(master)
+    page = views.solution_page_of(master)
     nbformat.validate(page)
     text = "\n".join(cell.source for cell in page.cells)
     assert "Worked solution" in text

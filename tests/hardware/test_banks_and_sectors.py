@@ -5,7 +5,7 @@ import pytest
 
 from tilelab.hardware.banks import bank_access, bank_counts
 from tilelab.hardware.limits import HardwareError
-from tilelab.hardware.sectors import sector_access, sector_counts
+from tilelab.hardware.sectors import sector_access, warp_traffic
 
 
 def floats(word_of_lane, lanes=32):
@@ -87,8 +87,7 @@ def test_arrays_agree_with_single_warps(width):
     for mask in (None, active):
         on = np.ones_like(active) if mask is None else mask
         phases, wavefronts, ways = bank_counts(addresses, width, mask)
-        sectors = sector_counts(addresses, mask)
-        distinct = sector_counts(addresses, mask, width)
+        sectors, distinct = warp_traffic(addresses, width, mask)
         for w in range(warps):
             lanes = [int(a) if x else None for a, x in zip(addresses[w], on[w], strict=True)]
             access, asked = bank_access(lanes, width), sector_access(lanes, width)

@@ -33,8 +33,9 @@ def small_book(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/page\n")
 
-    def build(cell: str) -> tuple[subprocess.CompletedProcess, Path]:
-        (tmp_path / "book" / "page.md").write_text(PAGE % cell)
+    def build(cell: str | None = None) -> tuple[subprocess.CompletedProcess, Path]:
+        if cell is not None:
+            (tmp_path / "book" / "page.md").write_text(PAGE % cell)
         command = [sys.executable, tmp_path / "tools" / "build_book.py"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         return done, tmp_path / "_build" / "html" / "book" / "page.html"
@@ -50,6 +51,9 @@ def test_a_failing_cell_fails_the_build_and_shows_its_traceback(small_book):
     assert "ZeroDivisionError" in done.stderr
     assert "The book is built" not in done.stdout
 
+    again, _ = small_book()
+    assert again.returncode != 0, "a second build of a failing page succeeded"
+
 
 @pytest.mark.slow
 def test_a_page_runs_again_when_the_package_changes(small_book, tmp_path):
@@ -60,5 +64,6 @@ def test_a_page_runs_again_when_the_package_changes(small_book, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "says before" in page.read_text()
     module.write_text("VALUE = 'after'\n")
-    done, page = small_book(cell)
+    done, page = small_book()
+    assert done.returncode == 0, done.stderr
     assert "says after" in page.read_text()

@@ -140,7 +140,7 @@ class Course:
         if only is not None:
             if only not in found:
                 raise GradingError(
-                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(only, assignment)}"
+                    f"{only!r} has not handed in {assignment!r}: nothing in {self._submitted(assignment, only)}"
                 )
             return [only]
         return found
@@ -164,7 +164,8 @@ class Course:
                 outcome = capture_log(step)
         if not outcome["success"]:
             return self._result(assignment, student, "failed", _reason(outcome))
-        if graded_before and not force and stamp == self._stamp(assignment, student):
+        kept = graded_before and not force and stamp == self._stamp(assignment, student)
+        if kept and self._feedback(assignment, student).is_dir():
             return self._result(assignment, student, "kept")
         feedback = self.api.generate_feedback(assignment, student, force=True)
         if not feedback["success"]:
@@ -212,13 +213,17 @@ class Course:
                         reports[cell.metadata.nbgrader["grade_id"]] = output.metadata[REPORT]
         return reports
 
-    def _submitted(self, student: str, assignment: str) -> Path:
-        directory = self.api.coursedir
-        return Path(directory.format_path(directory.submitted_directory, student, assignment))
+    def _submitted(self, assignment: str, student: str) -> Path:
+        return self._folder(self.api.coursedir.submitted_directory, assignment, student)
 
     def _autograded(self, assignment: str, student: str) -> Path:
-        directory = self.api.coursedir
-        return Path(directory.format_path(directory.autograded_directory, student, assignment))
+        return self._folder(self.api.coursedir.autograded_directory, assignment, student)
+
+    def _feedback(self, assignment: str, student: str) -> Path:
+        return self._folder(self.api.coursedir.feedback_directory, assignment, student)
+
+    def _folder(self, step: str, assignment: str, student: str) -> Path:
+        return Path(self.api.coursedir.format_path(step, student, assignment))
 
     def _stamp(self, assignment: str, student: str) -> int:
         """Return when the autograded folder was made, to tell a new run from a kept one."""

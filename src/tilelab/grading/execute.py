@@ -32,6 +32,7 @@ class ContainedExecute(Execute):
         ["--IPKernelApp.log_level=ERROR"],  # a kernel's own warnings are noise in the grader's terminal
         help="Arguments for learners' kernels.",
     ).tag(config=True)
+    shutdown_kernel = "immediate"  # nothing in it is worth a farewell
     store_widget_state = False
 
     def preprocess(
@@ -40,13 +41,13 @@ class ContainedExecute(Execute):
         """Execute all cells. Raises only where no kernel could be started at all: that is no learner's fault."""
         if "unread" in nb.metadata.get(NOTES, {}):
             return nb, resources
-        self._end = monotonic() + self.budget
+        self._end = float("inf")
         self._lost: dict[int, str] = {}
         self._over = ""
         self._sizes: dict[int, int] = {}
         self._began = False
         cap = self.timeout or self.budget
-        self.timeout_func = lambda cell: max(1, min(cap, int(self._end - monotonic())))
+        self.timeout_func = lambda cell: max(1.0, min(cap, self._end - monotonic()))
         try:
             super().preprocess(nb, resources, km)
         except Exception:
@@ -63,7 +64,8 @@ class ContainedExecute(Execute):
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
         """Execute one cell and survive it."""
-        self._began = True
+        if not self._began:  # a kernel's start is not the learner's time
+            self._began, self._end = True, monotonic() + self.budget
         if cell.cell_type != "code":
             return cell, resources
         if not self._over and monotonic() > self._end:

@@ -95,7 +95,7 @@ class Judge:
 
     def __init__(self, checks: str | Path) -> None:
         self.checks = Path(checks)
-        if not self.checks.is_dir():
+        if not checks or not self.checks.is_dir():
             raise GradingError(f"no folder of trusted checks at {str(checks)!r}")
         self._modules: dict[str, ModuleType] = {}
 

@@ -14,7 +14,7 @@ from nbformat.v4 import new_output
 from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
-from traitlets import Instance, Unicode
+from traitlets import Unicode
 from traitlets.config import Config
 
 from tilelab.grading.answers import MIME
@@ -111,12 +111,10 @@ class JudgeAnswers(NbGraderPreprocessor):
     """Replaces the outputs of our grade cells by the judge's score and report."""
 
     checks = Unicode(help="The course's folder of trusted checks.").tag(config=True)
-    judge = Instance(Judge)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Judge every grade cell that belongs to one of our problems; others are nbgrader's to grade."""
-        self.judge = Judge(self.checks)
-        resources[REPORT] = judge_notebook(nb, self.judge)
+        resources[REPORT] = judge_notebook(nb, Judge(self.checks))
         return nb, resources
 
 

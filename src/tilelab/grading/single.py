@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 
 import tilelab
@@ -11,9 +10,10 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.execute import ContainedExecute
 from tilelab.grading.judge import Judge, Judged
 from tilelab.grading.nbgrader import judge_notebook
-from tilelab.grading.problems import names, problem, split
+from tilelab.grading.problems import names, split
 from tilelab.grading.restore import plan_of, restore
 from tilelab.grading.submitted import read_submitted
+from tilelab.grading.views import learners_copy_of
 
 
 def find_course(start: Path) -> Path:
@@ -43,7 +43,7 @@ def check_notebook(path: str | Path, course: Path | None = None) -> list[Judged]
     path : path
         A learner's notebook of one of the problems.
     course : path, optional
-        A clone of the course, with ``autograder/checks`` and ``notebooks``; found by itself unless told.
+        A clone of the course, with ``autograder/`` and ``solutions/``; found by itself unless told.
 
     Returns
     -------
@@ -59,10 +59,10 @@ def check_notebook(path: str | Path, course: Path | None = None) -> list[Judged]
     if not file.exists():
         raise GradingError(f"no file {str(path)!r}")
     notebook = read_submitted(file)
-    about = problem(_problem_of(file, notebook))
+    name = _problem_of(file, notebook)
     root = course or find_course(file.parent)
     judge = Judge(root / "autograder" / "checks")
-    released = _released(root / "notebooks" / about.assignment / f"{about.name}.ipynb")
+    released = _released(root, name)
     restore(notebook, plan_of(released))
     notebook.metadata["kernelspec"] = released.metadata["kernelspec"]
     _execute(notebook, file.parent)
@@ -81,10 +81,12 @@ def _problem_of(file: Path, notebook: NotebookNode) -> str:
     return found[0]
 
 
-def _released(file: Path) -> NotebookNode:
-    if not file.is_file():
-        raise GradingError(f"the learner's copy {str(file)!r} is not there: make it with tools/make_views.py")
-    return nbformat.read(file, 4)
+def _released(root: Path, name: str) -> NotebookNode:
+    """Make the learner's copy afresh: the one in the clone may be the very notebook that is judged."""
+    master = root / "solutions" / f"{name}.md"
+    if not master.is_file():
+        raise GradingError(f"{str(root)!r} is no whole clone of the course: it has no {master.relative_to(root)}")
+    return learners_copy_of(master, root / "autograder")
 
 
 def _execute(notebook: NotebookNode, folder: Path) -> None:

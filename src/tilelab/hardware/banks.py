@@ -180,9 +180,9 @@ def most_in_a_bank(
     import numpy as np
 
     count = words.shape[0]
-    if active is not None:
-        words = np.where(active, words, -1)
-    ordered = np.sort(words, axis=1)
+    ordered = words if active is None else np.where(active, words, -1)
+    if (ordered[:, 1:] < ordered[:, :-1]).any():
+        ordered = np.sort(ordered, axis=1)
     new = np.empty(ordered.shape, bool)
     new[:, 0] = True
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])

@@ -79,30 +79,35 @@ def sector_access(addresses: Sequence[int | None], width: int = 4) -> SectorAcce
     return SectorAccess(len(touched), len(wanted) * width, tuple(touched))
 
 
-def sector_counts(
-    addresses: "NDArray[np.integer[Any]]", active: "NDArray[np.bool_] | None" = None, unit: int = SECTOR
-) -> "NDArray[np.int64]":
-    """Distinct sectors of many warps at once, by NumPy.
+def warp_traffic(
+    addresses: "NDArray[np.integer[Any]]", width: int, active: "NDArray[np.bool_] | None" = None
+) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Sectors and distinct elements of many warps at once, by NumPy.
 
     Parameters
     ----------
     addresses
-        Shape ``(warps, 32)``: byte addresses, aligned to the width of the access.
+        Shape ``(warps, 32)``: byte addresses, multiples of ``width``.
+    width
+        Bytes a lane moves.
     active
         Lanes that take part; all by default.
-    unit
-        Bytes of a sector. With the width of the access instead, the distinct elements wanted.
 
     Returns
     -------
-    counts
-        Shape ``(warps,)``; zero for a warp without an active lane.
+    sectors, elements
+        Each of shape ``(warps,)``; zero for a warp without an active lane.
     """
     import numpy as np
 
-    pieces = np.asarray(addresses) // unit
+    ordered = np.asarray(addresses)
     if active is not None:
-        pieces = np.where(active, pieces, -1)
-    ordered = np.sort(pieces, axis=1)
-    counts: NDArray[np.int64] = 1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1)
-    return counts if active is None else counts - (ordered[:, 0] < 0)
+        ordered = np.sort(np.where(active, ordered, -1), axis=1)
+    elif (ordered[:, 1:] < ordered[:, :-1]).any():
+        ordered = np.sort(ordered, axis=1)
+    idle = 0 if active is None else (ordered[:, 0] < 0).astype(np.int64)
+    pieces = []
+    for unit in (SECTOR, width):
+        numbers = ordered // unit
+        pieces.append(1 + np.count_nonzero(numbers[:, 1:] != numbers[:, :-1], axis=1) - idle)
+    return pieces[0], pieces[1]

@@ -81,12 +81,12 @@ def compose(a: Layout, b: Layout, trace: list[str] | None = None) -> Layout:
     if trace is not None and (tuple(extents), tuple(steps)) != a.flat():
         trace.append(f"A = {a} coalesces to {_flat(extents, steps)}")
     pieces = [_cut(n, m, extents, steps, loads, trace) for n, m in zip(*b.flat(), strict=True)]
-    result = trusted(
-        rebuild(b.shape, iter([shape for shape, _ in pieces])), rebuild(b.shape, iter([stride for _, stride in pieces]))
-    )
-    carries = [i for i in range(len(extents) - 1) if loads[i] >= extents[i]]
+    shapes, strides = iter([shape for shape, _ in pieces]), iter([stride for _, stride in pieces])
+    result = trusted(rebuild(b.shape, shapes), rebuild(b.shape, strides))
+    last = len(extents) - 1
+    carries = [i for i in range(last) if loads[i] >= extents[i]] if last else []
     if trace is not None:
-        for i in range(len(extents) - 1):
+        for i in range(last):
             fate = "carries over" if i in carries else "stays below"
             trace.append(
                 f"all modes together reach {loads[i]} in A's mode {extents[i]}:{steps[i]}, which {fate} {extents[i]}"
@@ -115,7 +115,9 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
         return n, sum([digit * step for digit, step in zip(_digits(m, extents), steps, strict=True)])
     if m < 0 and last:
         raise LayoutError(f"mode {n}:{m} of B starts below the first element of A = {_flat(extents, steps)}")
-    start, i = f"mode {n}:{m} of B", 0
+    if not last:  # A is one run: every mode stays one
+        return n, m * steps[0]
+    i, total, start = 0, n, m
     shape: list[int] = []
     stride: list[Any] = []
     while i < last:
@@ -123,15 +125,13 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
         if digit == 0:
             i, m = i + 1, above
             continue
-        digits = [digit]
-        for extent in extents[i + 1 : last]:
-            above, digit = divmod(above, extent)
-            digits.append(digit)
         if above:
-            digits.append(above)
-        step = sum([digit * step for digit, step in zip(digits, steps[i:], strict=False)])
-        count, ragged = divmod(extents[i], digits[0])
-        fits = all((n - 1) * digit < extent for digit, extent in zip(digits, extents[i:last], strict=False))
+            digits = _digits(m, extents[i:])
+            step = sum([digit * step for digit, step in zip(digits, steps[i:], strict=True)])
+            fits = all((n - 1) * digit < extent for digit, extent in zip(digits, extents[i:last], strict=False))
+        else:
+            digits, step, fits = [m], m * steps[i], (n - 1) * m < extents[i]
+        count, ragged = divmod(extents[i], digit)
         if fits or ragged or n % count:
             count = n  # the rest is one step: it fits, or the loads will show that it does not
         for j, digit in enumerate(digits):
@@ -148,7 +148,7 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
         shape.append(n)
         stride.append(m * steps[last])
     if trace is not None:
-        trace.append(f"{start} takes from A {_flat(shape, stride)}")
+        trace.append(f"mode {total}:{start} of B takes from A {_flat(shape, stride)}")
     return (shape[0], stride[0]) if len(shape) == 1 else (tuple(shape), tuple(stride))
 
 

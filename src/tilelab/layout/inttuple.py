@@ -98,7 +98,7 @@ def product(value: Any) -> int:
         return value if type(value) is int else product(check(value))
     result = 1
     for item in value:
-        result *= product(item)
+        result *= item if type(item) is int else product(item)
     return result
 
 

@@ -67,10 +67,11 @@ def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = N
         shape.append(step // end)
         stride.append(end)
         end = step * extent
-    rest = ceil_div(cotarget, end)
+    rest = -(-cotarget // end) if type(cotarget) is int else ceil_div(cotarget, end)
     if trace is not None:
         trace.append(f"{cotarget} elements hold {rest} times the {end} filled so far: {rest}:{end}")
-    result = from_modes(*merged([*shape, *leaves(rest)], [*stride, *leaves(compact(rest, end)[0])]))
+    strides = (end,) if type(rest) is int else leaves(compact(rest, end)[0])
+    result = from_modes(*merged([*shape, *leaves(rest)], [*stride, *strides]))
     if trace is not None:
         trace.append(f"complement = {result}")
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from tilelab.layout.basis import ArithTuple
 from tilelab.layout.display import RichDisplay
@@ -104,7 +104,7 @@ class Layout(Shaped):
     """
 
     __slots__ = ("_flat", "_shape", "_stride")
-    _flat: tuple[tuple[int, ...], tuple[Any, ...]] | None
+    _flat: tuple[tuple[int, ...], tuple[Any, ...]]
     _shape: Any
     _stride: Any
 
@@ -196,9 +196,11 @@ class Layout(Shaped):
 
     def flat(self) -> tuple[tuple[int, ...], tuple[Any, ...]]:
         """Return all extents and all strides from left to right."""
-        if self._flat is None:
+        try:
+            return self._flat
+        except AttributeError:  # worked out when it is first wanted
             _set_flat(self, (tuple(leaves(self._shape)), tuple(leaves(self._stride))))
-        return cast("tuple[tuple[int, ...], tuple[Any, ...]]", self._flat)
+            return self._flat
 
     def __call__(self, *coordinate: Any) -> Any:
         """Return the offset of a coordinate, or with ``None`` in it the layout of that slice.
@@ -229,10 +231,11 @@ class Layout(Shaped):
 
     def mode(self, i: int) -> Layout:
         """Return mode ``i`` as a layout of its own; ``layout[i]`` is the same."""
-        n = self.rank
+        shape = self._shape
+        n = len(shape) if isinstance(shape, tuple) else 1
         if type(i) is not int or not -n <= i < n:
             raise LayoutError(f"{self} has modes 0 to {n - 1}, not {quote(i)}")
-        return trusted(self._shape[i], self._stride[i]) if isinstance(self._shape, tuple) else self
+        return trusted(shape[i], self._stride[i]) if isinstance(shape, tuple) else self
 
     def __getitem__(self, i: int) -> Layout:
         return self.mode(i)
@@ -241,7 +244,7 @@ class Layout(Shaped):
         return self.rank
 
     def __iter__(self) -> Iterator[Layout]:
-        return (self.mode(i) for i in range(self.rank))
+        return map(trusted, self._shape, self._stride) if isinstance(self._shape, tuple) else iter((self,))
 
     def transpose(self, *order: int) -> Layout:
         """Return the layout with its modes reversed, or in the given order; no offset changes place in memory.
@@ -267,7 +270,7 @@ class Layout(Shaped):
         other = Layout.column_major(*shape)
         if other.size != self.size:
             raise LayoutError(f"{self} has {self.size} elements, shape {show(other.shape)} has {other.size}")
-        return cast("Layout", composition(self, other))
+        return composition(self, other)  # type: ignore[no-any-return]
 
     def _lift(self, function: Callable[[Layout], Layout]) -> Layout:
         return function(self)
@@ -306,13 +309,12 @@ def trusted(shape: Any, stride: Any, kind: type[Layout] = Layout) -> Layout:
     layout = kind.__new__(kind)
     _set_shape(layout, shape)
     _set_stride(layout, stride)
-    _set_flat(layout, None)
     return layout
 
 
 def joined(modes: list[Layout]) -> Layout:
     """Make the layout whose modes are the given layouts."""
-    return trusted(tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes]))
+    return trusted(tuple([mode._shape for mode in modes]), tuple([mode._stride for mode in modes]))
 
 
 def as_layout(value: Any, what: str = "a layout") -> Any:

@@ -123,9 +123,10 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
 
 def int_modes(layout: Any, what: str) -> tuple[Any, Any]:
     """Return the flat modes of a plain layout with integer strides, which ``what`` needs."""
-    if not isinstance(as_layout(layout), Layout):
-        raise LayoutError(f"{what} needs a layout of integer strides, not {quote(layout)}")
+    if not isinstance(layout, Layout):
+        raise LayoutError(f"{what} needs a layout of integer strides, not {quote(as_layout(layout))}")
     shape, stride = layout.flat()
-    if not all(type(step) is int for step in stride):
-        raise LayoutError(f"{what} needs integer strides, not {layout}")
+    for step in stride:
+        if type(step) is not int:
+            raise LayoutError(f"{what} needs integer strides, not {layout}")
     return shape, stride

@@ -53,18 +53,18 @@ def strided(flat: Any, offset: int, shape: tuple[int, ...], stride: tuple[int, .
     return tricks.as_strided(flat[offset:], shape, steps)
 
 
-def indices(flat: Any, table: Any) -> Any:
-    """Return a numpy table of offsets as an index array of the library that owns the memory, on its device."""
+def alike(flat: Any, values: Any, dtype: Any = None) -> Any:
+    """Return values (a list, or an array of any library) as an array of the library and device that own the memory."""
     kind = kind_of(flat)
     if kind == "torch":
         import torch
 
-        return torch.as_tensor(table, device=flat.device)
+        return torch.as_tensor(values, dtype=dtype, device=flat.device)
     if kind == "cupy":
         import cupy
 
-        return cupy.asarray(table)
-    return table
+        return cupy.asarray(values, dtype=dtype)
+    return values
 
 
 def described(flat: Any) -> str:

@@ -14,7 +14,7 @@ from tilelab.layout.inttuple import check, has_none, idx2crd, is_int, leaves, pr
 from tilelab.layout.layout import Layout, Shaped, as_layout, slice_and_offset
 from tilelab.layout.products import make_identity_layout
 from tilelab.layout.simplify import merged
-from tilelab.layout.storage import described, flat_view, indices, kind_of, strided
+from tilelab.layout.storage import alike, described, flat_view, kind_of, strided
 from tilelab.layout.swizzle import ComposedLayout
 from tilelab.layout.tables import offset_table
 from tilelab.layout.tuples import dice, wrap
@@ -92,13 +92,13 @@ class Tensor(Shaped):
         if getattr(value, "ndim", 0) > 1:
             value = value.permute(*reversed(range(value.ndim))) if kind_of(value) == "torch" else value.T
             value = value.reshape(-1)
-        self.storage[self._offsets()] = value
+        self.storage[self._offsets()] = (
+            alike(self.storage, value, self.storage.dtype) if hasattr(value, "__len__") else value
+        )
 
     def _offsets(self) -> Any:
-        low, high = _reach(self.layout)
-        if not (self.offset + low >= 0 and self.offset + high < len(self.storage)):
-            raise LayoutError(f"{self!r} reaches element {self.offset + high} of {len(self.storage)}")
-        return indices(self.storage, offset_table(self.layout) + self.offset)
+        self._fits()
+        return alike(self.storage, offset_table(self.layout) + self.offset)
 
     def gather(self) -> Any:
         """Return a copy of the elements, one axis for each mode; a list by index where the storage is one."""
@@ -126,11 +126,11 @@ class Tensor(Shaped):
                 "a stride is negative" if nested is None else f"mode {nested}, {modes[nested]}, has no single stride"
             )
             raise LayoutError(f"{self.layout} has no strided view: {which}; gather() copies its elements")
-        self._offsets_fit()
+        self._fits()
         shape, stride = [product(s) for s, _ in map(_first, axes)], [d for _, d in map(_first, axes)]
         return strided(self.storage, self.offset, tuple(shape), tuple(stride))
 
-    def _offsets_fit(self) -> None:
+    def _fits(self) -> None:
         low, high = _reach(self.layout)
         if not (self.offset + low >= 0 and self.offset + high < len(self.storage)):
             raise LayoutError(f"{self!r} reaches element {self.offset + high} of {len(self.storage)}")
@@ -183,7 +183,7 @@ def make_tensor(engine: Any, layout: Any) -> Tensor:
     if isinstance(engine, Shaped) and not isinstance(layout, Shaped):
         raise LayoutError(f"make_tensor wants (storage, layout) in this order, not ({quote(engine)}, {quote(layout)})")
     layout = layout if isinstance(layout, (Layout, ComposedLayout)) else Layout(layout)
-    if is_int(engine) or isinstance(engine, tuple):
+    if not kind_of(engine) and (is_int(engine) or isinstance(engine, tuple)):
         from tilelab.layout.basis import ArithTuple
 
         start = check(engine, "offset")

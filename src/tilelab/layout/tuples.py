@@ -50,8 +50,8 @@ def ceil_div(a: Any, b: Any) -> Any:
     A shape is divided from its first mode on: ``ceil_div((3,4), 2)`` is ``(2,4)`` and ``ceil_div((3,4), 6)`` ``(1,2)``.
     """
     a, b = check(a), check(b)
-    if any(x < 1 for x in leaves(b)):
-        raise LayoutError(f"cannot divide {quote(a)} by {quote(b)}; divisors are at least 1")
+    if any(x < 1 for x in leaves(b)) or (isinstance(a, tuple) and any(x < 1 for x in leaves(a))):
+        raise LayoutError(f"cannot divide {quote(a)} by {quote(b)}; extents and divisors are at least 1")
     return _ceil_div(a, b)
 
 

@@ -1,0 +1,229 @@
+"""A launch from arguments to results: limits, the choice of engine, chunks of blocks, and what happens at an error.
+
+Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to where
+they were, the chunk runs again a block at a time, and the first block with an error is run once more by the plain engine,
+which sees where each thread stands.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilelab.hardware.limits import capability, launch_problems
+from tilelab.simt import tree
+from tilelab.simt.errors import Finding, LaunchError, error_of
+from tilelab.simt.kernel import Configured, Kernel
+from tilelab.simt.lanes import Lanes
+from tilelab.simt.lanes_code import compile_lanes
+from tilelab.simt.ledger import Ledger
+from tilelab.simt.runtime import Launch, NeedsThreads, Stop
+from tilelab.simt.threads import Threads
+from tilelab.simt.threads_code import compile_threads
+
+if TYPE_CHECKING:
+    from tilelab.simt.report import Report
+
+
+def launch(configured: Configured, args: tuple[Any, ...], collect: bool) -> tuple[Launch, Ledger, Finding | None, str, Any]:
+    """Run a kernel.
+
+    Returns
+    -------
+    launch, ledger, fatal, engine, seen
+        ``fatal`` is the finding that ended the launch; ``seen`` which elements of global memory were touched.
+
+    Raises
+    ------
+    SimtError
+        With the first finding, unless ``collect``.
+    """
+    options = configured.options
+    arguments, program = configured.arguments(args)
+    check_limits(configured, program)
+    x, y, z = (*options.watch, 0, 0)[:3]
+    run = Launch(
+        program, configured.grid, configured.block, arguments.values, arguments.memories, configured.dynamic,
+        options.checks, collect, options.steps, max(options.chunk, 32),
+        (z * configured.grid[1] + y) * configured.grid[0] + x if collect else None, options.seed,
+    )  # fmt: skip
+    engine = options.engine
+    if engine not in ("auto", "lanes", "threads"):
+        raise LaunchError(f"engine {engine!r}: use auto, lanes or threads")
+    if engine == "auto":
+        engine = "threads" if options.seed is not None or program.spins is not None else "lanes"
+    ledger = Ledger(program)
+    before = [m.data.copy() if m.written else None for m in run.memories]
+    with np.errstate(all="ignore"), _progress(run, options.progress):
+        try:
+            fatal, seen = _run(configured.kernel, run, ledger, engine)
+        except NeedsThreads:
+            if options.engine == "lanes":
+                raise LaunchError(f"{program.kernel.name} needs engine='threads'") from None
+            _restore(run, before)
+            ledger, engine = Ledger(program), "threads"
+            fatal, seen = _run(configured.kernel, run, ledger, engine)
+    if fatal is not None:
+        ledger.add(fatal)
+        if not collect:
+            raise error_of(fatal)
+    return run, ledger, fatal, engine, seen
+
+
+def inspect(configured: Configured, args: tuple[Any, ...]) -> "Report":
+    """Run a kernel and report all that was found and counted; nothing found is raised."""
+    from tilelab.simt.report import make_report
+
+    start = time.perf_counter()
+    run, ledger, fatal, engine, seen = launch(configured, args, collect=True)
+    return make_report(configured.kernel.source, run, ledger, fatal, engine, seen, time.perf_counter() - start)
+
+
+def check_limits(configured: Configured, program: tree.Program) -> None:
+    """Refuse a launch that the device would refuse."""
+    static = sum(
+        -(-int(np.prod(a.shape)) * a.array.element.dtype.itemsize // 16) * 16
+        for a in program.allocations.values()
+        if a.shape
+    )
+    chip = capability(configured.options.device)
+    problems = launch_problems(chip, configured.grid, configured.block, static, configured.dynamic)
+    if problems:
+        name = configured.options.device
+        raise LaunchError(f"{program.kernel.name} cannot be launched on {name}: {'; '.join(problems)}")
+    dynamic = [a for a in program.allocations.values() if not a.shape]
+    if dynamic and not configured.dynamic:
+        raise LaunchError(
+            f"{program.kernel.name} uses dynamic shared memory (line {dynamic[0].line}) but the launch gives none: "
+            f"{program.kernel.name}[grid, block, stream, bytes](...)"
+        )
+
+
+def _compiled(kernel: Kernel, program: tree.Program, engine: str, checks: bool) -> Any:
+    key = (id(program), f"{engine} {checks}")
+    if key not in kernel.compiled:
+        make: Callable[[tree.Program, bool], Any] = compile_lanes if engine == "lanes" else compile_threads
+        kernel.compiled[key] = make(program, checks)
+    return kernel.compiled[key]
+
+
+def _run(kernel: Kernel, run: Launch, ledger: Ledger, engine: str) -> tuple[Finding | None, Any]:
+    if engine == "threads":
+        threads = Threads(run, ledger, _compiled(kernel, run.program, "threads", run.checks))
+        order = np.arange(run.blocks)
+        if run.seed is not None:
+            np.random.default_rng(run.seed).shuffle(order)
+        for done, block in enumerate(order):
+            try:
+                threads.run(int(block))
+            except Stop as stop:
+                return stop.finding, threads.seen
+            run.progress(done + 1)
+        return None, threads.seen
+    return _run_lanes(kernel, run, ledger)
+
+
+def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | None, Any]:
+    entry, places, _ = _compiled(kernel, run.program, "lanes", run.checks)
+    for place in places:
+        place.known.clear()
+    lanes = Lanes(run, ledger, places, entry)
+    together = max(1, run.chunk // run.threads)
+    fatal = None
+    try:
+        for first in range(0, run.blocks, together):
+            count = min(together, run.blocks - first)
+            if not run.checks:
+                lanes.run(first, count)
+                run.progress(first + count)
+                continue
+            before = [m.data.copy() if m.written else None for m in run.memories]
+            mark = lanes.ledger.copy()
+            try:
+                lanes.run(first, count)
+            except Stop as stop:
+                _restore(run, before)
+                lanes.forget()
+                ledger.revert(mark)
+                lanes.rewind(first)
+                fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count)
+                fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
+                break
+            run.progress(first + count)
+    finally:
+        for place in places:
+            place.known.clear()
+    return fatal, lanes.touched()
+
+
+def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding:
+    """Run the blocks of a failed chunk one after another, up to the first that fails."""
+    for block in range(first, first + count):
+        mark = ledger.copy()
+        try:
+            lanes.run(block, 1)
+        except Stop as stop:
+            lanes.forget()
+            ledger.revert(mark)
+            return stop.finding
+    raise AssertionError("a chunk failed, but none of its blocks does")
+
+
+def _explained(
+    kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding
+) -> Finding:
+    """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
+    if finding.kind not in ("divergence", "warp", "bounds", "negative index"):
+        return finding
+    after = [m.data.copy() if m.written else None for m in run.memories]
+    trial = Ledger(run.program)
+    threads = Threads(run, trial, _compiled(kernel, run.program, "threads", True))
+    try:
+        threads.run(block)
+    except Stop as stop:
+        return stop.finding
+    finally:
+        _restore(run, after)
+    return finding
+
+
+def _restore(run: Launch, before: list[NDArray[Any] | None]) -> None:
+    for memory, data in zip(run.memories, before, strict=True):
+        if data is not None:
+            memory.data[...] = data
+
+
+@contextmanager
+def _progress(run: Launch, wanted: bool) -> Iterator[None]:
+    """A bar over the blocks, once a launch has taken two seconds; nothing where nobody looks."""
+    if not wanted or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    start = time.perf_counter()
+    bar = Progress(console=Console(stderr=sys.stderr.isatty()), transient=True)
+    task = bar.add_task(f"simulating {run.name}", total=run.blocks)
+    shown = False
+
+    def show(blocks: int) -> None:
+        nonlocal shown
+        if not shown and time.perf_counter() - start > 2:
+            bar.start()
+            shown = True
+        if shown:
+            bar.update(task, completed=blocks)
+
+    run.progress = show
+    try:
+        yield
+    finally:
+        if shown:
+            bar.stop()
+
+

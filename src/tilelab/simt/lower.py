@@ -1,0 +1,371 @@
+"""Statements of a kernel: from Python's syntax tree to the typed tree.
+
+Types flow with the statements. A variable may hold an int here and a float later; where ways meet (after ``if``, round a
+loop) its type is the unification of what comes in, and a :class:`~tilelab.simt.tree.Retype` makes the value follow.
+Loops are typed until nothing changes.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.simt import tree
+from tilelab.simt.expressions import ExpressionTyper, Unclear
+from tilelab.simt.source import Source
+from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
+
+Env = dict[str, Type | Unclear]
+
+
+@dataclass
+class _Loop:
+    line: int
+    breaks: list[Env]
+    continues: list[Env]
+
+
+class FunctionTyper(ExpressionTyper):
+    """Types one function for one list of argument types."""
+
+    def build(self) -> tree.Function:
+        """Type the body and return the function."""
+        self.loops: list[_Loop] = []
+        self.returned: list[Type] = []
+        env: Env = dict(zip(self.source.params, self.types, strict=True))
+        body, end = self.block(self.source.tree.body, env)
+        self.function.body = body
+        self.function.returns = self._return_type(end is not None)
+        return self.function
+
+    def _return_type(self, falls_off: bool) -> Type:
+        if not self.is_device:
+            return none
+        kinds = self.returned + ([none] if falls_off and self.returned and none not in self.returned else [])
+        if not kinds:
+            return none
+        if falls_off and any(k != none for k in kinds):
+            raise self.source.fault(self.source.tree, "it returns a value on one way and nothing on another")
+        result = kinds[0]
+        for kind in kinds[1:]:
+            try:
+                result = unify(result, kind)
+            except TypingFault as fault:
+                raise self.source.fault(self.source.tree, f"its result has no one type: {fault}") from None
+        return result
+
+    # ---- ways that meet
+    def join(self, envs: list[Env]) -> Env:
+        """What is known of each variable where several ways meet."""
+        met: Env = {}
+        for env in envs:
+            for name, kind in env.items():
+                met[name] = self._meet(met[name], kind) if name in met else kind
+        return met
+
+    def _meet(self, a: "Type | Unclear", b: "Type | Unclear") -> "Type | Unclear":
+        if isinstance(a, Unclear) or isinstance(b, Unclear):
+            return a if isinstance(a, Unclear) else b
+        try:
+            return unify(a, b)
+        except TypingFault as fault:
+            return Unclear(str(fault))
+
+    def retypes(self, met: Env, envs: list[Env]) -> list[tree.Stmt]:
+        """Statements that bring each variable to its type where ways met, if some way had another."""
+        out: list[tree.Stmt] = []
+        for name, kind in met.items():
+            if isinstance(kind, Scalar | Tuple) and any(name in env and env[name] != kind for env in envs):
+                out.append(tree.Retype(name, kind))
+        return out
+
+    # ---- statements
+    def block(self, nodes: list[ast.stmt], env: Env) -> tuple[list[tree.Stmt], Env | None]:
+        """Type statements in order; the environment afterwards is ``None`` where no thread gets."""
+        out: list[tree.Stmt] = []
+        live: Env | None = env
+        for node in nodes:
+            if live is None:
+                break
+            live = self.statement(node, live, out)
+        return out, live
+
+    def statement(self, node: ast.stmt, env: Env, out: list[tree.Stmt]) -> Env | None:
+        """Type one statement, append what it becomes, and return the environment after it."""
+        self.env, self.out = env, out
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self.assign(target, value, node)
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                self.assign(target, value, node)
+            case ast.AugAssign():
+                self.augmented(node)
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
+                pass
+            case ast.Expr(value=value):
+                out.append(tree.Eval(self.effect(value)))
+            case ast.If():
+                return self.branch(node, env, out)
+            case ast.For():
+                return self.for_loop(node, env, out)
+            case ast.While():
+                return self.while_loop(node, env, out)
+            case ast.Return(value=value):
+                self.leave(value, node)
+                return None
+            case ast.Break():
+                self.loops[-1].breaks.append(dict(env))
+                out.append(tree.Break())
+                return None
+            case ast.Continue():
+                self.loops[-1].continues.append(dict(env))
+                out.append(tree.Continue())
+                return None
+            case _:
+                raise self.source.fault(node, f"a kernel cannot use {type(node).__name__.lower()}")
+        return env
+
+    def leave(self, value: ast.expr | None, node: ast.stmt) -> None:
+        """Type ``return``."""
+        result = None if value is None or (isinstance(value, ast.Constant) and value.value is None) else value
+        if result is None:
+            self.returned.append(none)
+            self.out.append(tree.Return(None))
+            return
+        if not self.is_device:
+            raise self.source.fault(node, "a kernel returns nothing; store the result in an array")
+        typed = self.expression(result)
+        self.returned.append(typed.type)
+        self.out.append(tree.Return(typed))
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
+        """Type ``target = value``."""
+        if isinstance(target, ast.Name):
+            self.hint = target.id
+            typed = self.expression(value)
+            self.hint = None
+            self.bind(target.id, typed)
+        elif isinstance(target, ast.Tuple):
+            self.unpack(target, self.expression(value), node)
+        elif isinstance(target, ast.Subscript):
+            typed = self.expression(value)
+            self.store(target, typed, node)
+        else:
+            raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(target)}")
+
+    def bind(self, name: str, value: tree.Expr) -> None:
+        """``name = value``, and the variable's type from here on."""
+        if value.type == none:
+            raise self.source.fault(self.source.tree, f"{name} would be None; a device function must return a value")
+        self.env[name] = value.type
+        self.out.append(tree.Assign(name, value))
+
+    def unpack(self, target: ast.Tuple, value: tree.Expr, node: ast.stmt) -> None:
+        """``a, b = value``; every part of the value is taken before a name changes."""
+        if not isinstance(value.type, Tuple) or len(value.type.items) != len(target.elts):
+            raise self.source.fault(node, f"{value.type} cannot be unpacked into {len(target.elts)} names")
+        if not isinstance(value, tree.Pack):
+            value = self.keep(value)
+        parts = [self.item(value, i) for i in range(len(target.elts))]
+        names = {t.id for t in target.elts if isinstance(t, ast.Name)}
+        if any(isinstance(n, tree.Var) and n.name in names for part in parts for n in expressions_in(part)):
+            parts = [self.keep(part) for part in parts]
+        for name, part in zip(target.elts, parts, strict=True):
+            if isinstance(name, ast.Name):
+                self.bind(name.id, part)
+            elif isinstance(name, ast.Subscript):
+                self.store(name, part, node)
+            else:
+                raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(name)}")
+
+    def store(self, target: ast.Subscript, value: tree.Expr, node: ast.stmt) -> None:
+        """``array[index] = value``."""
+        array, index = self.element(target)
+        assert isinstance(array.type, Array)
+        if array.type.space == "const":
+            raise self.source.fault(node, f"{ast.unparse(target.value)} is constant memory and cannot be written")
+        self.written.update(array.type.roots)
+        site = self.site(target, "write", array)
+        self.out.append(tree.Store(array, index, self.fit(value, array.type.element, node), site))
+
+    def fit(self, value: tree.Expr, element: Scalar | Vector, node: ast.AST) -> tree.Expr:
+        """The value as an element of an array."""
+        if isinstance(element, Vector):
+            if value.type != element:
+                raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+            return value
+        if not isinstance(value.type, Scalar):
+            raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+        return self.cast(value, element)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        """``target op= value``: the index is evaluated once, the element read and then written."""
+        if isinstance(node.target, ast.Name):
+            left: tree.Expr = self.variable(node.target)
+            self.bind(node.target.id, self.binary(node.op, left, self.expression(node.value), node))
+        elif isinstance(node.target, ast.Subscript):
+            array, index = self.element(node.target)
+            assert isinstance(array.type, Array)
+            index = tuple(i if isinstance(i, tree.Const | tree.Var | tree.Special) else self.keep(i) for i in index)
+            self.written.update(array.type.roots)
+            read = tree.Load(array.type.element, array, index, self.site(node.target, "read", array))
+            value = self.binary(node.op, read, self.expression(node.value), node)
+            site = self.site(node.target, "write", array)
+            self.out.append(tree.Store(array, index, self.fit(value, array.type.element, node), site))
+        else:
+            raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(node.target)}")
+
+    def branch(self, node: ast.If, env: Env, out: list[tree.Stmt]) -> Env | None:
+        """Type ``if``."""
+        test = self.condition(node.test)
+        if isinstance(test, tree.Const):  # known when compiled, as `if TILE == 16`
+            body, end = self.block(node.body if test.value else node.orelse, env)
+            out.extend(body)
+            return end
+        then, after_then = self.block(node.body, dict(env))
+        other, after_other = self.block(node.orelse, dict(env))
+        out.append(tree.If(test, then, other, self.fork(node)))
+        ends = [e for e in (after_then, after_other) if e is not None]
+        if not ends:
+            return None
+        met = self.join(ends)
+        out.extend(self.retypes(met, ends))
+        return met
+
+    def rounds(self, node: ast.For | ast.While, env: Env) -> Iterator[tuple[Env, _Loop]]:
+        """Give the environment at a loop's head again and again, until typing the body no longer changes it."""
+        head = dict(env)
+        while True:
+            loop = _Loop(node.lineno, [], [])
+            self.loops.append(loop)
+            before = len(self.returned)
+            self.at_end: Env | None = None
+            yield dict(head), loop
+            self.loops.pop()
+            met = self.join([head, *([self.at_end] if self.at_end is not None else []), *loop.continues])
+            if met == head:
+                return
+            del self.returned[before:]
+            head = met
+
+    def for_loop(self, node: ast.For, env: Env, out: list[tree.Stmt]) -> Env | None:
+        """Type ``for name in range(...)`` or over a tuple written out."""
+        assert isinstance(node.target, ast.Name)
+        name = node.target.id
+        if isinstance(node.iter, ast.Tuple):
+            return self.unrolled(node, name, node.iter, env, out)
+        assert isinstance(node.iter, ast.Call)
+        args = [self.integer(a) for a in node.iter.args]
+        if not 1 <= len(args) <= 3 or node.iter.keywords:
+            raise self.source.fault(node, "range takes one to three integers")
+        args = [a if isinstance(a, tree.Const | tree.Var) else self.keep(a) for a in args]
+        kind = uint64 if all(a.type == uint64 for a in args) else int64
+        zero, one = tree.Const(int64, 0), tree.Const(int64, 1)
+        start, stop, step = (zero, args[0], one) if len(args) == 1 else (*args, one)[:3]
+        if isinstance(step, tree.Const) and step.value == 0:
+            raise self.source.fault(node, "range with a step of 0 never ends")
+        # what range was given is fixed, also if the body assigns to the names
+        start, stop, step = (self.keep(a) if isinstance(a, tree.Var) else a for a in (start, stop, step))
+        for head, loop in self.rounds(node, self.env):
+            inside = dict(head)
+            inside[name] = kind
+            body, self.at_end = self.block(node.body, inside)
+            last, ended = loop, head
+        made = tree.For(name, start, stop, step, body, self.fork(node), self.loop_line())
+        made.body[:0] = self.retypes(ended, [env, *last.continues, *([self.at_end] if self.at_end else [])])
+        out.append(made)
+        return self.after_loop(ended, last, out)
+
+    def unrolled(self, node: ast.For, name: str, items: ast.Tuple, env: Env, out: list[tree.Stmt]) -> Env | None:
+        """A loop over a tuple: its body once for each item."""
+        if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(node)):
+            raise self.source.fault(node, "a loop over a tuple cannot break or continue; loop over range(...)")
+        live: Env | None = env
+        for item in items.elts:
+            if live is None:
+                break
+            self.env, self.out = live, out
+            self.bind(name, self.expression(item))
+            body, live = self.block(node.body, self.env)
+            out.extend(body)
+        return live
+
+    def while_loop(self, node: ast.While, env: Env, out: list[tree.Stmt]) -> Env | None:
+        """Type ``while``."""
+        head_out: list[tree.Stmt] = []
+        for head, loop in self.rounds(node, env):
+            head_out = []
+            self.env, self.out = dict(head), head_out
+            test = self.condition(node.test)
+            body, self.at_end = self.block(node.body, self.env)
+            last, ended = loop, head
+        head_out[:0] = self.retypes(ended, [env, *last.continues, *([self.at_end] if self.at_end else [])])
+        made = tree.While(head_out, test, body, self.fork(node), self.loop_line())
+        out.append(made)
+        if self._waits(made):
+            self.program.spins = self.program.spins or node.lineno
+            self.function.suspends = True
+        if isinstance(test, tree.Const) and test.value and not last.breaks:
+            return None
+        return self.after_loop(ended, last, out)
+
+    def after_loop(self, head: Env, loop: _Loop, out: list[tree.Stmt]) -> Env:
+        """The environment after a loop: from its head, or from a break."""
+        ends = [head, *loop.breaks]
+        met = self.join(ends)
+        out.extend(self.retypes(met, ends))
+        self.out = out
+        return met
+
+    def _waits(self, loop: tree.While) -> bool:
+        """Whether a loop may wait for what another thread does: it tries a compare-and-swap or an exchange."""
+        return any(
+            isinstance(n, tree.Atomic) and n.name in ("cas", "compare_and_swap", "exch")
+            for part in (loop.test, *loop.body, *loop.head)
+            for n in nodes_in(part)
+        )
+
+    def loop_line(self) -> int | None:
+        """Line of the loop that is being typed, if any."""
+        return self.loops[-1].line if self.loops else None
+
+    def loop_lines(self) -> tuple[int, ...]:
+        """Lines of the loops being typed, outermost first."""
+        return tuple(loop.line for loop in self.loops)
+
+
+def nodes_in(node: Any) -> Iterator[Any]:
+    """Every statement and expression under a node of the tree, itself first; not those of called functions."""
+    if isinstance(node, tree.Expr | tree.Stmt):
+        yield node
+        for name in node.__slots__ if isinstance(node, tree.Stmt) else _fields(node):
+            yield from nodes_in(getattr(node, name))
+    elif isinstance(node, list | tuple):
+        for part in node:
+            yield from nodes_in(part)
+
+
+def _fields(node: tree.Expr) -> tuple[str, ...]:
+    return tuple(name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()))
+
+
+def expressions_in(node: tree.Expr) -> Iterator[tree.Expr]:
+    """Every expression under one, itself first."""
+    return (n for n in nodes_in(node) if isinstance(n, tree.Expr))
+
+
+def type_program(source: Source, types: list[Type]) -> tree.Program:
+    """Type a kernel and all it calls for one list of argument types.
+
+    Raises
+    ------
+    UnsupportedError
+        With the line, what is wrong with it, and what to write instead.
+    """
+    program = tree.Program(tree.Function(source.name, source.params, types), source.file)
+    FunctionTyper(program, source, types, program.kernel, is_device=False).build()
+    program.functions.append(program.kernel)
+    return program
+
+

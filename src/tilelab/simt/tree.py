@@ -1,0 +1,374 @@
+"""A kernel after typing: the tree that both engines are written from.
+
+Every expression knows its type. Conversions are explicit (:class:`Cast`), so an engine only has to compute in the type
+that it is told.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelab.simt.types import Array, Type, none
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """A place in the source where memory is touched: one line of the report."""
+
+    number: int
+    line: int
+    column: int
+    text: str
+    kind: str
+    """``read``, ``write`` or ``atomic``."""
+    space: str
+    array: str
+    kernel: str
+    loops: tuple[int, ...]
+    """Lines of the loops around it."""
+    width: int
+    """Bytes a thread moves."""
+
+
+@dataclass(slots=True, eq=False)
+class Fork:
+    """A place where a warp may split."""
+
+    number: int
+    line: int
+    text: str
+
+
+@dataclass(slots=True)
+class Expr:
+    """Anything with a value."""
+
+    type: Type
+
+
+@dataclass(slots=True)
+class Const(Expr):
+    """A number known when the kernel is compiled."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Var(Expr):
+    """A local variable or parameter."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Outer(Expr):
+    """An array of the kernel's globals, read-only: constant memory."""
+
+    name: str
+    value: Any
+
+
+@dataclass(slots=True)
+class Special(Expr):
+    """A register of the hardware: ``threadIdx.x``, ``laneid``, ``grid.x``."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Binary(Expr):
+    """An operator on two operands already cast to the type it is computed in."""
+
+    op: str
+    left: Expr
+    right: Expr
+    line: int
+
+
+@dataclass(slots=True)
+class Unary(Expr):
+    """``-``, ``+``, ``~`` or ``not``."""
+
+    op: str
+    operand: Expr
+    line: int
+
+
+@dataclass(slots=True)
+class Compare(Expr):
+    """``a < b <= c``: every operand is evaluated once."""
+
+    ops: tuple[str, ...]
+    operands: tuple[Expr, ...]
+
+
+@dataclass(slots=True)
+class Logic(Expr):
+    """``and`` or ``or`` of two; the right side is evaluated only where the left does not decide."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(slots=True)
+class Choice(Expr):
+    """``a if test else b``."""
+
+    test: Expr
+    then: Expr
+    other: Expr
+
+
+@dataclass(slots=True)
+class Cast(Expr):
+    """A conversion."""
+
+    operand: Expr
+
+
+@dataclass(slots=True)
+class Pack(Expr):
+    """A tuple, or the components of a vector."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(slots=True)
+class Item(Expr):
+    """A component of a tuple or vector."""
+
+    operand: Expr
+    index: int
+
+
+@dataclass(slots=True)
+class Extent(Expr):
+    """``array.shape[axis]``; axis -1 is the number of elements."""
+
+    array: Expr
+    axis: int
+
+
+@dataclass(slots=True)
+class Load(Expr):
+    """An element of an array."""
+
+    array: Expr
+    index: tuple[Expr, ...]
+    site: Site
+
+
+@dataclass(slots=True)
+class Slice(Expr):
+    """A smaller view: an index or a (start, stop) for each leading axis."""
+
+    array: Expr
+    parts: tuple["Expr | tuple[Expr | None, Expr | None]", ...]
+    line: int
+
+
+@dataclass(slots=True)
+class Alloc(Expr):
+    """A shared or local array. ``key`` is its place in the source; an empty shape means dynamic shared memory."""
+
+    key: tuple[str, int, int]
+    name: str
+    shape: tuple[int, ...]
+    line: int
+
+    @property
+    def array(self) -> Array:
+        """Its type."""
+        assert isinstance(self.type, Array)
+        return self.type
+
+
+@dataclass(slots=True)
+class Math(Expr):
+    """A pure function of numbers, by name."""
+
+    name: str
+    args: tuple[Expr, ...]
+    line: int
+
+
+@dataclass(slots=True)
+class Atomic(Expr):
+    """A read-modify-write that no other thread can split; its value is what was there."""
+
+    name: str
+    array: Expr
+    index: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    site: Site
+    used: bool = True
+
+
+@dataclass(slots=True)
+class Barrier(Expr):
+    """``syncthreads`` and its counting forms (``op`` is ``""``, ``count``, ``and`` or ``or``)."""
+
+    op: str
+    predicate: Expr | None
+    line: int
+
+
+@dataclass(slots=True)
+class Warp(Expr):
+    """An instruction that the lanes of a warp execute together."""
+
+    name: str
+    args: tuple[Expr, ...]
+    line: int
+    number: int
+
+
+@dataclass(slots=True)
+class Call(Expr):
+    """A call of a device function."""
+
+    function: "Function"
+    args: tuple[Expr, ...]
+    number: int
+
+
+@dataclass(slots=True)
+class Counted(Expr):
+    """An expression that only part of the threads evaluates, with arithmetic in it."""
+
+    run: int
+    operand: Expr
+
+
+class Stmt:
+    """Anything that is executed."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Run(Stmt):
+    """Start of statements executed together; ``number`` counts how often."""
+
+    number: int
+
+
+@dataclass(slots=True)
+class Assign(Stmt):
+    """``name = value``."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(slots=True)
+class Retype(Stmt):
+    """From here on the variable has this type, whichever way led here."""
+
+    name: str
+    type: Type
+
+
+@dataclass(slots=True)
+class Store(Stmt):
+    """``array[index] = value``."""
+
+    array: Expr
+    index: tuple[Expr, ...]
+    value: Expr
+    site: Site
+
+
+@dataclass(slots=True)
+class Eval(Stmt):
+    """An expression for its effect."""
+
+    value: Expr
+
+
+@dataclass(slots=True)
+class If(Stmt):
+    """A branch."""
+
+    test: Expr
+    then: list[Stmt]
+    other: list[Stmt]
+    fork: Fork
+
+
+@dataclass(slots=True)
+class For(Stmt):
+    """A loop over a range; ``start``, ``stop`` and ``step`` are evaluated once."""
+
+    name: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: list[Stmt]
+    fork: Fork
+    outer: int | None
+    """Line of the loop around it."""
+
+
+@dataclass(slots=True)
+class While(Stmt):
+    """A loop."""
+
+    head: list[Stmt]
+    test: Expr
+    body: list[Stmt]
+    fork: Fork
+    outer: int | None
+
+
+@dataclass(slots=True)
+class Return(Stmt):
+    """The thread leaves the function."""
+
+    value: Expr | None
+
+
+@dataclass(slots=True)
+class Break(Stmt):
+    """The thread leaves the loop."""
+
+
+@dataclass(slots=True)
+class Continue(Stmt):
+    """The thread goes on to the next round."""
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A kernel or device function for one list of argument types."""
+
+    name: str
+    params: list[str]
+    types: list[Type]
+    body: list[Stmt] = field(default_factory=list)
+    returns: Type = none
+    suspends: bool = False
+    """Contains a barrier or warp instruction, itself or in what it calls."""
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A kernel with everything it calls, typed for one list of arguments."""
+
+    kernel: Function
+    file: str
+    functions: list[Function] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+    forks: list[Fork] = field(default_factory=list)
+    runs: list[dict[tuple[int, str], int]] = field(default_factory=list)
+    """For each run, (line, kind of arithmetic) -> how often a thread does it."""
+    allocations: dict[tuple[str, int, int], Alloc] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    """Roots that are stored to."""
+    spins: int | None = None
+    """Line of a loop that waits for another thread."""
+    syncs_warps: bool = False
+    typed: dict[tuple[object, ...], "Function | None"] = field(default_factory=dict)
+    """Device functions by the types of a call; ``None`` while one is being typed."""
+
+

@@ -1,0 +1,129 @@
+"""Instructions that the lanes of a warp execute together, for all warps at once."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilelab.simt import races
+from tilelab.simt.errors import Dim3, Finding
+from tilelab.simt.masks import Mask, Value
+from tilelab.simt.runtime import Stop
+
+if TYPE_CHECKING:
+    from tilelab.simt.lanes import Lanes
+
+WARP = 32
+_LANE = np.arange(WARP)
+
+
+def warp_operation(rt: "Lanes", name: str, mask: Mask, args: tuple[Value, ...], line: int) -> Value:
+    """Execute a shuffle, vote, match, ``syncwarp`` or ``activemask`` for the lanes of a mask.
+
+    Raises
+    ------
+    Stop
+        A lane named in the instruction's mask does not come, or a value is asked of one that takes no part.
+    """
+    active = rt.active(mask)
+    on = np.ones((rt.warps, WARP), bool) if active is None else active
+    bits = (on * (1 << _LANE)).sum(axis=1)
+    if name == "activemask":
+        return rt.unrows(np.repeat(bits[:, None], WARP, axis=1)).astype(np.uint64)
+    named = _rows(rt, args[0]).astype(np.int64) & 0xFFFFFFFF
+    if rt.checks:
+        _all_come(rt, named, on, name, line)
+    if name == "syncwarp":
+        rt.epoch = rt.epoch + (1 if mask is None else mask.astype(np.int64))
+        return None
+    values = _rows(rt, args[1])
+    member = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, None, :]  # [warp, lane, other lane]
+    if name.startswith("shfl"):
+        return rt.unrows(_shuffle(rt, name, values, _rows(rt, args[2]).astype(np.int64), on, line))
+    if name.startswith("match"):
+        same = (values[:, :, None] == values[:, None, :]) & member
+        masks = (same * (1 << _LANE)).sum(axis=2)
+        if name == "match_any_sync":
+            return _signed32(rt.unrows(masks))
+        every = (same == member).all(axis=2)
+        return _signed32(rt.unrows(np.where(every, masks, 0))), rt.unrows(every)
+    true = values.astype(bool)[:, None, :] & member
+    if name == "ballot_sync":
+        return _signed32(rt.unrows((true * (1 << _LANE)).sum(axis=2)))
+    result = {
+        "all_sync": (true == member).all(axis=2),
+        "any_sync": true.any(axis=2),
+        "eq_sync": (true == member).all(axis=2) | ~true.any(axis=2),
+    }[name]
+    return rt.unrows(result)
+
+
+def _rows(rt: "Lanes", value: Value) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray):
+        value = np.full(rt.count, value)
+    return rt.rows(value, value.dtype.type(0))
+
+
+def _signed32(values: NDArray[Any]) -> NDArray[np.int64]:
+    """A mask of lanes as the int32 that Numba gives, held in 64 bits."""
+    return values.astype(np.uint32).astype(np.int32).astype(np.int64)
+
+
+def _all_come(rt: "Lanes", named: NDArray[np.int64], on: NDArray[np.bool_], name: str, line: int) -> None:
+    """Every lane that a mask names must execute the instruction, and name itself."""
+    exists = np.ones_like(on) if rt.whole else rt.exists
+    wanted = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, :, None]
+    missing = wanted.any(axis=1) & exists & ~on
+    alone = on & ~(named >> _LANE & 1).astype(bool)
+    for bad, why in ((missing, "is named in its mask but does not come there"), (alone, "is not named in its own mask")):
+        if bad.any():
+            warp, lane = (int(i) for i in np.argwhere(bad)[0])
+            block = warp // rt.warps_per_block
+            thread = warp % rt.warps_per_block * WARP + lane
+            raise Stop(
+                not_all(
+                    rt.launch.name, name, line, races.dims(thread, rt.launch.block), why, rt.block_of(block),
+                    rt.first + block, int(rt.phase[block]),
+                )
+            )  # fmt: skip
+
+
+def source_lane(name: str, lane: Any, argument: Any) -> Any:
+    """The lane that a shuffle reads from; beyond the warp it is the lane itself."""
+    lane, argument = np.asarray(lane), np.asarray(argument)
+    if name == "shfl_sync":
+        return argument % WARP
+    source = {"shfl_up_sync": lane - argument, "shfl_down_sync": lane + argument, "shfl_xor_sync": lane ^ argument}[name]
+    return np.where((source < 0) | (source >= WARP), lane, source)
+
+
+def _shuffle(
+    rt: "Lanes", name: str, values: NDArray[Any], argument: NDArray[np.int64], on: NDArray[np.bool_], line: int
+) -> NDArray[Any]:
+    source = source_lane(name, np.broadcast_to(_LANE, on.shape), argument)
+    if rt.checks:
+        idle = on & ~np.take_along_axis(on, source, axis=1)
+        if idle.any():
+            warp, lane = (int(i) for i in np.argwhere(idle)[0])
+            block = warp // rt.warps_per_block
+            thread = warp % rt.warps_per_block * WARP + lane
+            raise Stop(
+                not_all(
+                    rt.launch.name, name, line, races.dims(thread, rt.launch.block),
+                    f"asks lane {int(source[warp, lane])}, which takes no part", rt.block_of(block), rt.first + block,
+                    int(rt.phase[block]),
+                )
+            )  # fmt: skip
+    return np.take_along_axis(values, source, axis=1)
+
+
+def not_all(
+    kernel: str, name: str, line: int, thread: Dim3, why: str, block: Dim3, linear: int, phase: int
+) -> Finding:
+    """Say a warp instruction whose lanes do not fit together."""
+    return Finding(
+        kind="warp", kernel=kernel, lines=(line,),
+        message=f"cuda.{name} in line {line}: thread {thread} of block {block} {why} (phase {phase}).",
+        hint="Let all lanes that the mask names execute it together, outside of conditions that split the warp.",
+        block=block, threads=(thread,), phase=phase, order=(linear, phase, races.RANKS["warp"], line),
+    )  # fmt: skip
