@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import nbformat
@@ -18,12 +18,22 @@ sys.path.insert(0, str(AUTOGRADER.parent / "tools"))
 from make_views import MASTERS, write_source  # noqa: E402  (from the folder that was just put on the path)
 
 
-def make_course(folder: Path, *assignments: str) -> Course:
-    """Copy the course's configuration and checks, make the sources, and generate the assignments."""
+def make_course(folder: Path, *assignments: str, only: Collection[str] = ()) -> Course:
+    """Copy the course's configuration and checks, make the sources, and generate the assignments.
+
+    Parameters
+    ----------
+    folder : path
+        Where the course is made.
+    *assignments : str
+        What is generated.
+    only : collection of str
+        The problems that the assignments hold; all of them unless told.
+    """
     folder.mkdir(parents=True)
     shutil.copy(AUTOGRADER / CONFIG, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
-    write_source(folder / "source")
+    write_source(folder / "source", only)
     course = Course(folder)
     for assignment in assignments:
         done = course.api.generate_assignment(assignment)

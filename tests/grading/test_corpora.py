@@ -1,4 +1,4 @@
-"""The corpora: what learners really hand in earns what it is designed to earn; garbage earns nothing and breaks nothing."""
+"""The corpora: what learners really hand in earns what it is designed to; garbage earns nothing and breaks nothing."""
 
 import sys
 from pathlib import Path

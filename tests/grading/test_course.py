@@ -227,7 +227,7 @@ def test_what_is_graded_is_kept_until_something_newer_is_handed_in(course):
 
 @pytest.mark.slow
 def test_points_that_wait_keep_the_flag_for_a_person_up(tmp_path):
-    course = make_course(tmp_path / "course", "exercises")
+    course = make_course(tmp_path / "course", "exercises", only=["exercise_1"])
     (course.root / "checks" / "exercise_1.py").write_text(
         "from tilelab.grading.judge import Verdict\n"
         "def check_table(answers): return Verdict(0.5, ('correct; the speed waits for a GPU',), pending=0.5)\n"
@@ -340,7 +340,7 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
 
 @pytest.mark.slow
 def test_nobody_has_handed_in(tmp_path):
-    course = make_course(tmp_path / "course", "exercises")
+    course = make_course(tmp_path / "course", "exercises", only=["exercise_1"])
     result = run("exercises", "--course", course.root)
     assert result.exit_code == 1
     assert "nobody has handed in 'exercises' yet" in result.output

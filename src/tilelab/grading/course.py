@@ -192,7 +192,7 @@ class Course:
                             notebook=notebook.name,
                             score=float(grade.score or 0.0),
                             points=float(grade.max_score),
-                            pending=float(report.get("pending", 0.0)) if waits else 0.0,
+                            pending=float(report.get("pending", grade.max_score)) if waits else 0.0,
                             needs_person=waits,
                             lines=tuple(report.get("lines", ())),
                             notes=tuple(report.get("notes", ())),
