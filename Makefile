@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick test-oracle lint lab demo corpus system clean
+.PHONY: help book test test-quick test-oracle lint lab demo class corpus system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ lab: .venv/.book  ## open JupyterLab on the course
 # ---- grading
 demo: .venv/.grade  ## release, submit and grade a class of three, and print its table
 	@$(BIN)/python autograder/demo/run.py
+
+class: .venv/.grade  ## grade a generated class of 24 over all thirteen problems, and compare with what was designed
+	@$(BIN)/python autograder/demo/many.py
 
 corpus: .venv/.grade  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
+from tilelab.grading.policy import FILE
 from tilelab.grading.views import MARKER, learners_copy_of, source_of
 
 AUTOGRADER = Path(__file__).resolve().parents[1]
@@ -32,6 +33,7 @@ def make_course(folder: Path, *assignments: str, only: Collection[str] = ()) -> 
     """
     folder.mkdir(parents=True)
     shutil.copy(AUTOGRADER / CONFIG, folder)
+    shutil.copy(AUTOGRADER / FILE, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
     write_source(folder / "source", only)
     course = Course(folder)

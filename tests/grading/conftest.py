@@ -14,6 +14,12 @@ sys.path[:0] = [str(ROOT / "autograder" / "demo"), str(ROOT / "tools")]
 os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def progress_file(tmp_path_factory):
+    """Keep what tests solve out of the home of whoever runs them."""
+    os.environ["TILELAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "progress.json")
+
+
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
     """A course with exercise 1 in the assignment ``exercises``, and nobody in it. Tests add students of their own."""

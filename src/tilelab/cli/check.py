@@ -19,9 +19,11 @@ def command(notebook: Path, course: Path | None, as_json: bool) -> None:
     It is the judge that grades in a course. Nothing is recorded.
     """
     with needs_grading():
+        from tilelab.grading.progress import note
         from tilelab.grading.single import check_notebook
 
         judged = check_notebook(notebook, course)
+        note({part.cell: {"earned": part.earned} for part in judged})
     if as_json:
         rows: list[dict[str, Any]] = [
             {

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 @click.argument("assignment")
 @click.option("--course", default="autograder", show_default=True, help="The course's folder.")
 @click.option("--student", help="Grade one student only.")
+@click.option("--question", help="Grade one notebook only, such as exercise_3.")
 @click.option("--force", is_flag=True, help="Grade again what has been graded already.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def command(assignment: str, course: str, student: str | None, force: bool, as_json: bool) -> None:
+def command(
+    assignment: str, course: str, student: str | None, question: str | None, force: bool, as_json: bool
+) -> None:
     """Grade what was collected for ASSIGNMENT: run, judge, record the scores, write the feedback.
 
     Every submission gets a recorded result. A submission that is graded already is left alone unless a newer one
@@ -31,9 +34,9 @@ def command(assignment: str, course: str, student: str | None, force: bool, as_j
 
         opened = Course(course)
         notebooks = opened.notebooks(assignment)
-        results = _graded(opened, assignment, opened.students(assignment, student), force)
+        results = _graded(opened, assignment, opened.students(assignment, student), force, question)
     if as_json:
-        rows = [_row(result) for result in results]
+        rows = [row_of(result) for result in results]
         click.echo(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False))
     else:
         from rich.console import Console
@@ -42,7 +45,7 @@ def command(assignment: str, course: str, student: str | None, force: bool, as_j
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 
-def _graded(course: Any, assignment: str, students: list[str], force: bool) -> list["Result"]:
+def _graded(course: Any, assignment: str, students: list[str], force: bool, question: str | None) -> list["Result"]:
     """Grade one student after the other under a progress bar, which goes to the terminal's error stream."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -53,7 +56,7 @@ def _graded(course: Any, assignment: str, students: list[str], force: bool) -> l
         task = progress.add_task(f"grading {assignment}", total=len(students))
         for student in students:
             progress.update(task, description=f"grading {assignment}: {student}")
-            results.append(course.grade(assignment, student, force))
+            results.append(course.grade(assignment, student, force, question))
             progress.advance(task)
     return results
 
@@ -64,8 +67,10 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
 
     table = Table(title=f"{assignment}: {len(results)} submissions", title_justify="left")
     table.add_column("student")
-    for notebook in notebooks:
-        table.add_column(notebook, justify="right")
+    stem = notebooks[0].rpartition("_")[0] + "_"
+    numbered = len(notebooks) > 1 and all(notebook.startswith(stem) for notebook in notebooks)
+    for notebook in notebooks:  # many columns need short heads
+        table.add_column(notebook.removeprefix(stem) if numbered else notebook, justify="right")
     table.add_column("together", justify="right")
     table.add_column("pending", justify="right")
     table.add_column("what to know")
@@ -73,7 +78,7 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
         table.add_row(
             escape(result.student),
             *(f"{result.notebook_score(notebook):g}" for notebook in notebooks),
-            f"{result.score:g} of {result.points:g}",
+            f"{result.net:g} of {result.points:g}",
             f"{result.pending:g}" if result.pending else "",
             escape(what_to_know(result)),
         )
@@ -84,16 +89,25 @@ def what_to_know(result: "Result") -> str:
     """Return what an instructor should read beside a score: why it failed, or what the reports say of lost points."""
     if result.status == "failed":
         return f"not graded now: {result.message}"
-    lost = [line for part in result.parts if part.score < part.points for line in (*part.lines[:1], *part.notes)]
-    said = "; ".join(dict.fromkeys(lost))
+    late = f"{result.penalty:g} points lost by lateness; " if result.penalty else ""
+    lost = [part for part in result.parts if part.score + part.pending < part.points]
+    if len({part.notebook for part in result.parts}) > 1:  # a line for each would fill the screen
+        lines = [f"{part.cell}{': ' if part.notes else ''}{'; '.join(part.notes)}" for part in lost]
+    else:
+        lost = [part for part in result.parts if part.score < part.points]
+        lines = [line for part in lost for line in (*part.lines[:1], *part.notes)]
+    said = late + "; ".join(dict.fromkeys(lines))
     return said if result.status == "graded" else f"graded before{': ' if said else ''}{said}"
 
 
-def _row(result: "Result") -> dict[str, Any]:
+def row_of(result: "Result") -> dict[str, Any]:
+    """Return a result as plain data."""
     return {
         "student": result.student,
         "status": result.status,
         "score": result.score,
+        "penalty": result.penalty,
+        "seconds_late": result.seconds_late,
         "points": result.points,
         "pending": result.pending,
         "message": result.message,
@@ -106,6 +120,7 @@ def _row(result: "Result") -> dict[str, Any]:
                 "pending": part.pending,
                 "needs_person": part.needs_person,
                 "report": [*part.lines, *part.notes],
+                "versions": part.versions,
             }
             for part in result.parts
         ],

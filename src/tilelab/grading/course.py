@@ -9,9 +9,10 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.nbgrader import REPORT
+from tilelab.grading.policy import FILE, read_policy
 
 CONFIG = "nbgrader_config.py"
 
@@ -42,6 +44,7 @@ class PartResult:
     needs_person: bool
     lines: tuple[str, ...]
     notes: tuple[str, ...]
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,13 @@ class Result:
     points: float
     parts: tuple[PartResult, ...]
     message: str = ""
+    penalty: float = 0.0
+    seconds_late: float = 0.0
+
+    @property
+    def net(self) -> float:
+        """The score after what lateness costs."""
+        return max(self.score - self.penalty, 0.0)
 
     @property
     def pending(self) -> float:
@@ -67,6 +77,17 @@ class Result:
     def notebook_score(self, notebook: str) -> float:
         """Return the score of one notebook."""
         return sum(part.score for part in self.parts if part.notebook == notebook)
+
+
+@dataclass(frozen=True)
+class Student:
+    """Who a result belongs to, as the gradebook knows them; empty where it does not."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_id: str = ""
 
 
 class Course:
@@ -100,6 +121,7 @@ class Course:
         _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
+        self.policy = read_policy(self.root / FILE)
 
     @contextmanager
     def gradebook(self) -> Iterator[Any]:
@@ -145,7 +167,34 @@ class Course:
             return [only]
         return found
 
-    def grade(self, assignment: str, student: str, force: bool = False) -> Result:
+    def results(self, assignment: str) -> list[Result]:
+        """Return what the gradebook holds for everybody who handed the assignment in; nothing is graded."""
+        return [self._result(assignment, student, "kept") for student in self.students(assignment)]
+
+    def people(self) -> dict[str, Student]:
+        """Return everybody in the gradebook, by their id."""
+        with self.gradebook() as gradebook:
+            return {
+                one.id: Student(
+                    one.id, one.first_name or "", one.last_name or "", one.email or "", str(one.lms_user_id or "")
+                )
+                for one in gradebook.students
+            }
+
+    def totals(self, results: Mapping[str, Sequence[Result]]) -> dict[str, float]:
+        """Return each student's share of the whole course, by the weights in ``course.toml``.
+
+        An assignment that a student has not handed in counts 0; one without a weight counts for nothing.
+        """
+        totals: dict[str, float] = {}
+        for assignment, found in results.items():
+            weight = self.policy.weights.get(assignment, 0.0)
+            for result in found:
+                share = weight * result.net / result.points if result.points else 0.0
+                totals[result.student] = round(totals.get(result.student, 0.0) + share, 4)
+        return totals
+
+    def grade(self, assignment: str, student: str, force: bool = False, question: str | None = None) -> Result:
         """Autograde one submission, store its scores and write its feedback.
 
         Parameters
@@ -154,17 +203,23 @@ class Course:
             Whose submission of what.
         force : bool
             Grade again what has been graded already; without it only a newer submission is.
+        question : str, optional
+            The one notebook to grade; all of the assignment's unless told.
         """
+        if question is not None and question not in (known := self.notebooks(assignment)):
+            raise GradingError(f"{assignment!r} has no question {question!r}; it has {', '.join(known)}")
+        self._set_due(assignment)
         graded_before = self._autograded(assignment, student).is_dir()
         stamp = self._stamp(assignment, student)
-        with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
+        only = {"notebook_id": question} if question else {}
+        with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student, **only):
             step = AutogradeAll(coursedir=self.api.coursedir, parent=self.api)
             step.force = force
             with _contained():
                 outcome = capture_log(step)
         if not outcome["success"]:
             return self._result(assignment, student, "failed", _reason(outcome))
-        kept = graded_before and not force and stamp == self._stamp(assignment, student)
+        kept = graded_before and not force and question is None and stamp == self._stamp(assignment, student)
         if kept and self._feedback(assignment, student).is_dir():
             return self._result(assignment, student, "kept")
         feedback = self.api.generate_feedback(assignment, student, force=True)
@@ -196,12 +251,26 @@ class Course:
                             needs_person=waits,
                             lines=tuple(report.get("lines", ())),
                             notes=tuple(report.get("notes", ())),
+                            versions=dict(report.get("versions", {})),
                         )
                     )
             score, points = float(submission.score), float(submission.max_score)
+            penalty, late = float(submission.late_submission_penalty or 0), float(submission.total_seconds_late or 0)
         order = list(reports)  # as the parts stand in the notebook
         parts.sort(key=lambda part: (part.notebook, order.index(part.cell) if part.cell in reports else len(order)))
-        return Result(student, status, score, points, tuple(parts), message)
+        return Result(student, status, score, points, tuple(parts), message, penalty, late)
+
+    def _set_due(self, assignment: str) -> None:
+        """Tell the gradebook when the assignment is due, by the course's own file; without a word there it stays."""
+        due = self.policy.due.get(assignment)
+        if due is None:
+            return
+        with self.gradebook() as gradebook:
+            found = gradebook.find_assignment(assignment)
+            plain = due.astimezone(UTC).replace(tzinfo=None)  # nbgrader keeps UTC without saying so
+            if found.duedate != plain:
+                found.duedate = plain
+                gradebook.db.commit()
 
     def _reports(self, assignment: str, student: str) -> dict[str, dict[str, Any]]:
         """Return what the judge wrote into the autograded notebooks, by grade cell, in order."""
@@ -244,6 +313,8 @@ class AutogradeAll(Autograde):
         folder = Path(self._format_source(directory.assignment_id, directory.student_id))
         with Gradebook(directory.db_url, directory.course_id) as gradebook:
             names = sorted(notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks)
+        if directory.notebook_id != "*":
+            names = [directory.notebook_id]
         self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in names]}
         self.notebooks: list[str] = []
 

@@ -123,7 +123,7 @@ class Trial:
 
 def can_emulate() -> bool:
     """Whether this machine can compile for emulation."""
-    return shutil.which("g++") is not None or shutil.which("c++") is not None
+    return shutil.which("g++") is not None
 
 
 def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:

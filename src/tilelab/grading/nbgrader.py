@@ -20,6 +20,7 @@ from traitlets.config import Config
 from tilelab.grading.answers import MIME
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Judge, Judged
+from tilelab.grading.policy import FILE
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
 from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
@@ -40,6 +41,8 @@ def configure(config: Config, checks: str | Path) -> None:
     """
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
+    config.AssignLatePenalties.plugin_class = f"{__package__}.late.PolicyPenalty"
+    config.PolicyPenalty.policy = str(Path(checks).parent / FILE)
     config.Autograde.exporter_class = f"{here}.SubmissionExporter"
     config.Autograde.sanitize_preprocessors = [
         f"{here}.RestoreCells",
@@ -165,7 +168,8 @@ def write(cell: NotebookNode, judged: Judged) -> None:
     data: dict[str, Any] = {"text/plain": repr(judged.earned), "text/html": judged.html}
     if judged.record is not None:
         data[MIME] = judged.record  # a later pass, for points that wait, needs no kernel
-    metadata = {REPORT: {"pending": judged.pending, "lines": list(judged.lines), "notes": list(judged.notes)}}
+    report = {"pending": judged.pending, "lines": list(judged.lines), "notes": list(judged.notes)}
+    metadata = {REPORT: report | {"versions": judged.versions}}
     cell.outputs = [new_output("execute_result", data, metadata=metadata, execution_count=cell.execution_count or None)]
 
 

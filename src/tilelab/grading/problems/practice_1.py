@@ -22,6 +22,8 @@ def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
     traffic, time = number(answers["traffic_ratio"]), number(answers["time_ratio"])
     if traffic is None or time is None:
         return Finding(False, "both ratios are numbers, and they are not both there yet")
+    if traffic > 1e6:
+        return Finding(False, f"{traffic:g} times fewer: a tiled kernel still asks for every element once at least")
     if traffic < 1 or not time >= 1:
         return Finding(False, "a ratio below 1 would mean that tiling makes it worse")
     if time > traffic:
