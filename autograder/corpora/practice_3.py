@@ -1,6 +1,6 @@
 """Practice 3: the missing barrier."""
 
-from kernels import changed
+from kernels import SIMULATED, changed
 
 from tilelab.grading.problems.practice_3 import BROKEN
 
@@ -48,6 +48,7 @@ WRONG = {
 }
 
 UNUSUAL = {
+    "in Python, on the simulated GPU": {"mended": SIMULATED},
     "the barrier at the beginning of the step": {
         "mended": changed(BROKEN, ("        int aCol", "        __syncthreads();\n        int aCol"))
     },

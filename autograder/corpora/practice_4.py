@@ -1,6 +1,6 @@
 """Practice 4: edges."""
 
-from kernels import FLAT, FLAT_TILES, TILED, TILES, changed
+from kernels import FLAT, FLAT_TILES, SIMULATED, TILED, TILES, changed
 
 RIGHT = {"kernel": TILED, "launch": TILES}
 
@@ -53,6 +53,14 @@ WRONG = {
         {"kernel": changed(TILED, ("__syncthreads();  // second", ""))},
         {"edges": 0.5},
     ),
+    "in Python, without bounds for A": (
+        {"kernel": changed(SIMULATED, ("A[row, aCol] if row < M and aCol < K else float32(0)", "A[row, aCol]"))},
+        {"edges": 0},
+    ),
+    "in Python, without the second barrier": (
+        {"kernel": changed(SIMULATED, ("cuda.syncthreads()  # second", "pass"))},
+        {"edges": 0.5},
+    ),
     "the launch as Python code": (
         {"launch": {**TILES, "grid": "__import__('os').system('true'), 1"}},
         {"edges": 0},
@@ -61,6 +69,7 @@ WRONG = {
 }
 
 UNUSUAL = {
+    "in Python, on the simulated GPU": {"kernel": SIMULATED},
     "flat tiles of 8, one-dimensional launch": {"kernel": FLAT, "launch": FLAT_TILES},
     "bounds by clamping and masking": {
         "kernel": changed(

@@ -1,4 +1,6 @@
-"""CUDA C++ kernels as answers: a source and a launch rule, tried by emulation over several shapes.
+"""Kernels as answers: a source and a launch rule, tried over several shapes.
+
+CUDA C++ is emulated; a kernel in Python (``@cuda.jit``) runs on the simulated GPU.
 
 Everything that compiles or runs learner-written code goes through the one runner of `tilelab.cudacpp.processes`; this
 module makes the inputs and reads the outputs, outside of it.
@@ -37,6 +39,11 @@ class CudaAnswer:
     launch: Mapping[str, Any]
     tile: int
     tile_argument: bool = False
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it is a kernel for the simulated GPU."""
+        return "__global__" not in self.source and "cuda.jit" in self.source
 
     @property
     def defines(self) -> dict[str, int]:
@@ -78,7 +85,8 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
     Parameters
     ----------
     kernel : str
-        CUDA C++ device code with a ``__global__`` function ``matmul``.
+        CUDA C++ device code with a ``__global__`` function ``matmul``; or the text of a Python module with a
+        ``@cuda.jit`` function ``matmul(A, B, C, M, N, K)``.
     launch : mapping
         ``grid`` and ``block`` (x first), ``shared`` bytes where it needs any, ``TILE`` where the rules use it.
     tile : int, optional
@@ -95,7 +103,7 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
         raise GradingError("no kernel is handed in yet")
     if not isinstance(kernel, str):
         raise GradingError(f"the kernel is its CUDA C++ source as a text, not {kernel!r:.60}")
-    if "__global__" not in kernel:
+    if "__global__" not in kernel and ("cuda.jit" not in kernel or tile_argument):
         raise GradingError(f"the source has no __global__ function; write __global__ void {SIGNATURE}")
     if launch is None:
         raise GradingError('no launch rule is handed in yet; write {"grid": …, "block": …}')
@@ -173,7 +181,7 @@ def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | No
     from tilelab.cudacpp.errors import CudaError
     from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
 
-    if not can_emulate():
+    if answer.in_python or not can_emulate():
         return None
     a, b, c = matrices(shape, seed)
     try:
@@ -210,7 +218,7 @@ def try_all(answer: CudaAnswer, shapes: Iterable[Shape], seed: int = 1) -> tuple
     RuntimeError
         This machine has no C++ compiler: that is no learner's fault.
     """
-    if not can_emulate():
+    if not (answer.in_python or can_emulate()):
         raise RuntimeError("no C++ compiler: kernels cannot be judged here")
     launch = json.dumps(dict(answer.launch), sort_keys=True)
     return _tried(answer.source, launch, answer.tile, answer.tile_argument, tuple(shapes), seed)
@@ -221,7 +229,45 @@ def _tried(
     source: str, launch: str, tile: int, tile_argument: bool, shapes: tuple[Shape, ...], seed: int
 ) -> tuple[Trial, ...]:
     answer = CudaAnswer(source, json.loads(launch), tile, tile_argument)
+    if answer.in_python:
+        return _simulated(answer, shapes, seed)
     return tuple(try_shape(answer, shape, seed + number) for number, shape in enumerate(shapes))
+
+
+def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tuple[Trial, ...]:
+    """Run a Python kernel on the simulated GPU, in a process of its own for all shapes."""
+    import numpy as np
+
+    from tilelab.grading.python_answers import read_python, run_python
+    from tilelab.kernels.verify import check_product
+
+    launches, inputs, trials = [], [], []
+    try:
+        source = read_python(answer.source, NAME)
+        for number, shape in enumerate(shapes):
+            names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
+            extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
+            a, b, _ = matrices(shape, seed + number)
+            inputs.append((a, b))
+            launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
+        results = run_python("simulated_matmul", source, {"launches": launches})
+    except GradingError as error:
+        results = [{"error": str(error)}] * len(shapes)
+        inputs = [(None, None)] * len(shapes)
+    if not isinstance(results, list) or len(results) != len(shapes):
+        results = [{"error": "the kernel disturbed the record of its results"}] * len(shapes)
+    for shape, (a, b), result in zip(shapes, inputs, results, strict=True):
+        name = "M={} N={} K={}".format(*shape)
+        values = result.get("C") if isinstance(result, dict) else None
+        if isinstance(values, list) and len(values) == shape[0] * shape[1]:
+            c = np.array([np.nan if value is None else value for value in values], np.float32).reshape(shape[:2])
+            verdict = check_product(c, a, b)
+            trials.append(Trial(name, bool(verdict), verdict.message))
+        else:
+            said = result if isinstance(result, dict) else {}
+            kinds = tuple(map(str, said.get("kinds", ())))
+            trials.append(Trial(name, False, _first(str(said.get("error", "there is no result"))), kinds))
+    return tuple(trials)
 
 
 def report(trials: Sequence[Trial], most: int = 4) -> tuple[str, ...]:
@@ -247,6 +293,8 @@ def parameters_fault(answer: CudaAnswer) -> str:
     from tilelab.cudacpp.errors import BuildError
     from tilelab.cudacpp.source import signature
 
+    if answer.in_python:
+        return ""
     asked = SIGNATURE[:-1] + (", int TILE)" if answer.tile_argument else ")")
     try:
         found = signature(answer.source, NAME)
@@ -262,6 +310,8 @@ def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
     """Whether the kernel has any shared memory, static or dynamic."""
     from tilelab.cudacpp.errors import CudaError
 
+    if answer.in_python:
+        return "shared.array" in answer.source
     try:
         kernel = answer.kernel(shape)
         return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
@@ -294,7 +344,7 @@ def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> t
         number_of(answer.launch.get("shared", 0), names)
     except GradingError as error:
         return False, str(error)
-    if not can_emulate():
+    if not (answer.in_python or can_emulate()):
         return True, "readable; this machine has no C++ compiler to try it with, the judge will"
     trials = try_all(answer, shapes)
     lines = report(trials, most=1)

@@ -20,6 +20,8 @@ def waits_for_gpu(found: Judgement, how: str) -> Verdict:
     """
     if found.share < 1:
         return Verdict(0.0, ("timed: only a kernel that is right everywhere is timed", *found.lines[:1]))
+    if found.answer is not None and found.answer.in_python:
+        return Verdict(0.0, ("timed: only a kernel in CUDA C++ is timed",))
     return Verdict(0.0, (f"timed: pending, this judge has no GPU. It will time {how}",), pending=1.0)
 
 
