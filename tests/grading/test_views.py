@@ -1,6 +1,7 @@
 """Masters and their views: one source, stable files, nothing leaks."""
 
 import json
+import linecache
 
 import make_views
 import nbformat
@@ -90,6 +91,20 @@ def test_ids_are_unique_and_stay(master):
     first, second = views.read_master(master), views.read_master(master)
     assert [cell.id for cell in first.cells] == [cell.id for cell in second.cells]
     assert len({cell.id for cell in first.cells}) == len(first.cells)
+
+
+@pytest.mark.slow
+@each_master
+def test_the_solution_page_executes_and_its_instant_checks_are_content(master, capsys):
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(views.solution_page_of(master).cells):
+        if cell.cell_type == "code":
+            file = f"<{master.stem} {number}>"
+            linecache.cache[file] = len(cell.source), None, cell.source.splitlines(keepends=True), file
+            exec(compile(cell.source, file, "exec"), names)  # as a notebook would, in order
+    said = capsys.readouterr().out
+    assert "✓" in said
+    assert "✗" not in said
 
 
 @each_master

@@ -284,8 +284,8 @@ def report(trials: Sequence[Trial], most: int = 4) -> tuple[str, ...]:
 
 
 def _first(text: str) -> str:
-    """The first finding, in one line."""
-    return " ".join(text.split("\n\n")[0].split())[:500]
+    """The first finding, in one line: the learner's own line of code, then what is said of it."""
+    return " — ".join(" ".join(line.split()) for line in text.split("\n\n")[0].splitlines())[:500]
 
 
 def parameters_fault(answer: CudaAnswer) -> str:

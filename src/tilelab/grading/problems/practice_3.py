@@ -84,7 +84,7 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
             return Finding(False, f"line {line} neither reads nor writes shared memory: {text}")
     if any(len(pair) == 1 for pair in found):
         return Finding(False, "a line does not race with itself here: each thread has its own element to write")
-    return Finding(True, f"{len(found)} pairs of lines that touch shared memory; does the report name each of them?")
+    return Finding(True, f"pairs of lines that touch shared memory: {len(found)}; does the report name each of them?")
 
 
 def look_at_mended(answers: Mapping[str, Any]) -> Finding:
