@@ -28,5 +28,6 @@ def check_executable(answers: dict[str, Any]) -> Verdict:
         return Verdict(1.0, (f"executable: right and tiled for all {len(VARIANTS)} variants",))
     lines = [f"executable: {len(VARIANTS) - len(faults)} of {len(VARIANTS)} variants are right and tiled"]
     for words in dict.fromkeys(words for _, words in faults[:8]):
-        lines.append(f"{', '.join(str(variant) for variant, said in faults if said == words)}: {words}")
+        alike = [str(variant) for variant, said in faults if said == words]
+        lines.append(f"{'all of them' if len(alike) == len(VARIANTS) else ', '.join(alike)}: {words}")
     return Verdict(share, tuple(lines[:5]))
