@@ -7,7 +7,7 @@ import pytest
 
 from tilelab.cudacpp.device import gpu_missing
 from tilelab.cudacpp.kernel import Kernel
-from tilelab.kernels.ladder import LADDER, LARGE, SMALL, Rung, rung
+from tilelab.kernels.ladder import LADDER, LARGE, NARROW, WIDE, Rung, rung
 from tilelab.kernels.shapes import SIDES, all_shapes, pairwise, uncovered
 from tilelab.kernels.verify import check_product
 
@@ -16,7 +16,8 @@ SMALL_SIDES = [side for side in SIDES if side <= 129]
 #: Each kernel of the ladder once, by name; the last rung has two.
 KERNELS = {one.name: one.kernel for one in LADDER[:-1]} | {
     "warp_tiled, large": LARGE.kernel,
-    "warp_tiled, small": SMALL.kernel,
+    "warp_tiled, wide": WIDE.kernel,
+    "warp_tiled, narrow": NARROW.kernel,
 }
 
 
@@ -57,7 +58,7 @@ def test_the_checker_has_nothing_to_say(name, shape):
 
 
 @needs_gcc
-@pytest.mark.parametrize("name", ["tiled_16", "warp_tiled, small"])
+@pytest.mark.parametrize("name", ["tiled_16", "warp_tiled, wide"])
 def test_infinities_and_nan_stay_where_they_belong(name):
     M, N, K = 20, 24, 18
     A, B, C = inputs(M, N, K)
@@ -95,9 +96,9 @@ def test_rungs_by_name():
 def test_the_last_rung_takes_the_tile_that_wastes_least():
     last = rung("warp_tiled")
     assert last.kernel_for(4096, 4096, 4096) is LARGE.kernel
-    assert last.kernel_for(1024, 1024, 1024) is SMALL.kernel
+    assert last.kernel_for(1024, 1024, 1024) is WIDE.kernel
     # 4097 columns would leave the large tile a fifth wave for a single column.
-    assert last.kernel_for(4095, 4097, 4093) is SMALL.kernel
+    assert last.kernel_for(4095, 4097, 4093) is NARROW.kernel
 
 
 @pytest.mark.gpu

@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "grade": "grade the collected submissions of an assignment",
     "export": "results as CSV or JSON, also for Canvas and Moodle",
     "progress": "what you have solved so far, from a file on this machine",
+    "bench": "measure the kernels on this GPU, beside the recorded run",
 }
 
 

@@ -86,8 +86,9 @@ class WarpTile:
     """Sizes of the warp-tiled rung.
 
     Of a block (``bm``×``bn``×``bk``), of a warp (``wm``×``wn``), of a thread (``tm``×``tn``); how many stages of tiles
-    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM, and the share of the
-    best tile's rate that it reaches where there is work for every SM (measured on an H200).
+    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM. ``rate`` and
+    ``ragged_rate`` are the shares of the best tile's rate that it reaches where there is work for every SM, with rows
+    of B that start at multiples of 16 bytes and without (measured on an H200).
     """
 
     bm: int
@@ -101,6 +102,7 @@ class WarpTile:
     bursts: int
     blocks_per_sm: int
     rate: float
+    ragged_rate: float
 
     @property
     def threads(self) -> int:
@@ -126,7 +128,7 @@ class WarpTile:
         waves = ceil_div(blocks, sms * resident)
         # Alone on its SM, a block of a tile that is meant to share it reaches about half the rate.
         alone = 0.5 + 0.5 * resident / self.blocks_per_sm
-        return waves * resident * self.bm * self.bn / (self.rate * alone)
+        return waves * resident * self.bm * self.bn / (alone * (self.ragged_rate if N % 4 else self.rate))
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -142,16 +144,19 @@ class WarpTile:
         )
 
 
-#: A large tile for results that fill the GPU, and a small one for those that do not, or leave a thin edge.
-LARGE = WarpTile(128, 256, 8, 64, 64, 8, 16, stages=4, bursts=2, blocks_per_sm=1, rate=1.0)
-SMALL = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=1, blocks_per_sm=4, rate=0.9)
+#: For results that fill the GPU.
+LARGE = WarpTile(128, 256, 16, 64, 64, 8, 16, stages=3, bursts=4, blocks_per_sm=1, rate=1.0, ragged_rate=0.87)
+#: For those that do not.
+WIDE = WarpTile(64, 128, 8, 32, 64, 8, 8, stages=3, bursts=2, blocks_per_sm=4, rate=0.8, ragged_rate=0.72)
+#: For rows of B that have to be copied word by word: few of them to a block.
+NARROW = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=2, blocks_per_sm=4, rate=0.78, ragged_rate=0.81)
 
 
 @dataclass(frozen=True)
 class WarpTiledRung(Rung):
     """The last rung: it takes the tile that wastes least, as a library does."""
 
-    tiles: tuple[WarpTile, ...] = (LARGE, SMALL)
+    tiles: tuple[WarpTile, ...] = (LARGE, WIDE, NARROW)
 
     @cached_property
     def kernel(self) -> Kernel:

@@ -7,7 +7,7 @@ requests are no x: caches answer most of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +127,7 @@ def roofline(roof: Roof, dots: Sequence[Dot], axes: "Axes | None" = None) -> "Ax
     low, high = min(*intensities, roof.ridge) / 4, max(*intensities, roof.ridge) * 4
     corners = sorted({low, roof.ridge, high})
     axes.plot(corners, [roof.at(x) / 1e12 for x in corners], color="#5b6770", linewidth=2)
-    grey = {"color": "#5b6770", "va": "bottom"}
+    grey: dict[str, Any] = {"color": "#5b6770", "va": "bottom"}
     axes.annotate(f"{roof.flops / 1e12:.3g} TFLOP/s", (high, roof.flops / 1e12), ha="right", **grey)
     slope = (low, roof.at(low) / 1e12)
     axes.annotate(f"{roof.bandwidth / 1e12:.3g} TB/s", slope, xytext=(8, 8), textcoords="offset points", **grey)

@@ -58,9 +58,11 @@ def _bits(bits: int) -> dict[str, Function]:
         return int(f"{v:0{bits}b}"[::-1], 2)
 
     return {
-        f"popc{bits}": lambda x: np.bitwise_count(x & mask).astype(x.dtype)
-        if isinstance(x, np.ndarray)
-        else (int(x) & mask).bit_count(),
+        f"popc{bits}": lambda x: (
+            np.bitwise_count(x.astype(np.uint64) & np.uint64(mask)).astype(x.dtype)
+            if isinstance(x, np.ndarray)
+            else (int(x) & mask).bit_count()
+        ),
         f"clz{bits}": on_bits(lambda v: bits - v.bit_length(), False),
         f"ffs{bits}": on_bits(lambda v: (v & -v).bit_length(), False),
         f"brev{bits}": on_bits(reverse, bits != 64),
@@ -70,9 +72,35 @@ def _bits(bits: int) -> dict[str, Function]:
 FUNCTIONS: dict[str, Function] = {
     name: getattr(np, name)
     for name in (
-        "sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc fabs rint degrees radians "
-        "exp2 cbrt fmod hypot copysign isnan isinf isfinite"
-    ).split()
+        "sqrt",
+        "exp",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "floor",
+        "ceil",
+        "trunc",
+        "fabs",
+        "rint",
+        "degrees",
+        "radians",
+        "exp2",
+        "cbrt",
+        "fmod",
+        "hypot",
+        "copysign",
+        "isnan",
+        "isinf",
+        "isfinite",
+    )
 }
 FUNCTIONS |= {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,

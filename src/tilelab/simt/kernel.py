@@ -81,7 +81,7 @@ class Kernel:
     def typed_for(
         self, program: tree.Program, types: list[Type], typer: type[FunctionTyper], node: ast.Call, caller: Source
     ) -> tree.Function:
-        """This device function, typed for the arguments of one call."""
+        """The device function, typed for the arguments of one call."""
         key = (id(self), *types)
         if key in program.typed:
             known = program.typed[key]
@@ -105,10 +105,13 @@ class Configured:
         parts = configuration if isinstance(configuration, tuple) else (configuration,)
         if not 2 <= len(parts) <= 4:
             raise LaunchError(
-                f"{kernel.__name__}[grid, block, stream, dynamic_shared_bytes] takes two to four values, not {len(parts)}"
+                f"{kernel.__name__}[grid, block, stream, dynamic_shared_bytes] takes two to four values, "
+                f"not {len(parts)}"
             )
         self.kernel, self.options = kernel, options
-        self.grid, self.block = (_three(kernel.__name__, what, part) for what, part in zip(("grid", "block"), parts, strict=False))
+        self.grid, self.block = (
+            _three(kernel.__name__, what, part) for what, part in zip(("grid", "block"), parts, strict=False)
+        )
         self.dynamic = int(parts[3]) if len(parts) == 4 else 0
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Arguments, tree.Program]:

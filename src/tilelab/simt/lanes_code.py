@@ -1,9 +1,9 @@
 """From the typed tree to Python over lanes.
 
 Each function becomes a Python function with a mask as second parameter. Statements run under the mask named by the
-branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a mask
-keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the variable
-lives only inside this branch.
+branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a
+mask keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the
+variable lives only inside this branch.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ class _Writer:
         self.lines, self.depth = [], 1
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("_returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
-        variables = sorted({n for n in self.total} - set(self.function.params))
+        variables = sorted(set(self.total) - set(self.function.params))
         if variables:
             self.line("=".join(f"v_{v}" for v in variables) + "=None")
         for name, variable in self.specials.items():
@@ -134,7 +134,9 @@ class _Writer:
         if mask == home:
             self.line(f"{variable}={value}")
         else:
-            self.line(f"{variable}={value} if {mask} is None or {mask} is {home} else _merge({mask},{value},{variable})")
+            self.line(
+                f"{variable}={value} if {mask} is None or {mask} is {home} else _merge({mask},{value},{variable})"
+            )
 
     def statement(self, node: tree.Stmt, m: str, loop: tuple[str, str] | None) -> None:
         match node:
@@ -287,7 +289,9 @@ class _Writer:
             case tree.Extent(array=array, axis=axis):
                 return f"{self.e(array, m)}.size" if axis < 0 else f"{self.e(array, m)}.shape[{axis}]"
             case tree.Load():
-                return f"{self.e(node.array, m)}.ld({self.index(node.index, m)},{m},{self.place(node.site, node.index)})"
+                return (
+                    f"{self.e(node.array, m)}.ld({self.index(node.index, m)},{m},{self.place(node.site, node.index)})"
+                )
             case tree.Slice():
                 parts_ = []
                 for part in node.parts:

@@ -1,8 +1,8 @@
 """A launch from arguments to results: limits, the choice of engine, chunks of blocks, and what happens at an error.
 
-Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to where
-they were, the chunk runs again a block at a time, and the first block with an error is run once more by the plain engine,
-which sees where each thread stands.
+Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to
+where they were, the chunk runs again a block at a time, and the first block with an error is run once more by the
+plain engine, which sees where each thread stands.
 """
 
 import sys
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from tilelab.simt.report import Report
 
 
-def launch(configured: Configured, args: tuple[Any, ...], collect: bool) -> tuple[Launch, Ledger, Finding | None, str, Any]:
+def launch(
+    configured: Configured, args: tuple[Any, ...], collect: bool
+) -> tuple[Launch, Ledger, Finding | None, str, Any]:
     """Run a kernel.
 
     Returns
@@ -149,7 +151,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
                 _restore(run, before)
                 lanes.forget()
                 ledger.revert(mark)
-                lanes.rewind(first)
+                lanes.memory.rewind(first)
                 fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count)
                 fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
                 break
@@ -157,7 +159,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
     finally:
         for place in places:
             place.known.clear()
-    return fatal, lanes.touched()
+    return fatal, lanes.memory.touched()
 
 
 def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding:
@@ -173,11 +175,9 @@ def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding
     raise AssertionError("a chunk failed, but none of its blocks does")
 
 
-def _explained(
-    kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding
-) -> Finding:
+def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
     """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
-    if finding.kind not in ("divergence", "warp", "bounds", "negative index"):
+    if finding.kind == "budget":
         return finding
     after = [m.data.copy() if m.written else None for m in run.memories]
     trial = Ledger(run.program)
@@ -197,9 +197,13 @@ def _restore(run: Launch, before: list[NDArray[Any] | None]) -> None:
             memory.data[...] = data
 
 
+#: Seconds after which a launch shows how far it is.
+PATIENCE = 2.0
+
+
 @contextmanager
 def _progress(run: Launch, wanted: bool) -> Iterator[None]:
-    """A bar over the blocks, once a launch has taken two seconds; nothing where nobody looks."""
+    """A bar over the blocks, for a launch that takes long; nothing where nobody looks."""
     if not wanted or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
@@ -213,7 +217,7 @@ def _progress(run: Launch, wanted: bool) -> Iterator[None]:
 
     def show(blocks: int) -> None:
         nonlocal shown
-        if not shown and time.perf_counter() - start > 2:
+        if not shown and time.perf_counter() - start > PATIENCE:
             bar.start()
             shown = True
         if shown:
@@ -225,5 +229,3 @@ def _progress(run: Launch, wanted: bool) -> Iterator[None]:
     finally:
         if shown:
             bar.stop()
-
-

@@ -1,7 +1,7 @@
 """Masks over lanes, and arithmetic on values that are one number for all lanes or one for each.
 
-A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number (uniform)
-or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
+A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number
+(uniform) or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,11 @@ def merge(mask: Mask, new: Value, old: Value) -> Value:
         if not isinstance(old, tuple) or len(old) != len(new):
             return new
         return tuple(merge(mask, n, o) for n, o in zip(new, old, strict=True))
-    if isinstance(new, np.ndarray | np.generic | int | float) and isinstance(old, np.ndarray | np.generic | int | float):
+    if isinstance(new, np.ndarray | np.generic | int | float) and isinstance(
+        old, np.ndarray | np.generic | int | float
+    ):
         return np.where(mask, new, old)
-    return new
+    return new.merged(mask, old) if hasattr(new, "merged") else new
 
 
 def union(a: Mask, b: Mask) -> Mask:

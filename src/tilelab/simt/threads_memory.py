@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilelab.simt import races, tree
+from tilelab.simt import sayings, tree
 from tilelab.simt.errors import Finding
 from tilelab.simt.runtime import poisoned
 from tilelab.simt.types import Scalar, Vector
@@ -93,7 +93,7 @@ class Element:
         """Stop the thread at an index outside the array."""
         if t.checks and not 0 <= index < self.shape[axis]:
             raise Fault(
-                races.out_of_bounds(
+                sayings.out_of_bounds(
                     t.kernel, site, self.name, axis, int(index), self.shape[axis], t.block, t.coordinates,
                     t.linear_block, t.phase,
                 )

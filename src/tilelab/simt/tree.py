@@ -27,6 +27,8 @@ class Site:
     """Lines of the loops around it."""
     width: int
     """Bytes a thread moves."""
+    roots: frozenset[str] = frozenset()
+    """What the array may look into."""
 
 
 @dataclass(slots=True, eq=False)
@@ -220,7 +222,6 @@ class Warp(Expr):
     name: str
     args: tuple[Expr, ...]
     line: int
-    number: int
 
 
 @dataclass(slots=True)
@@ -229,7 +230,6 @@ class Call(Expr):
 
     function: "Function"
     args: tuple[Expr, ...]
-    number: int
 
 
 @dataclass(slots=True)
@@ -370,5 +370,3 @@ class Program:
     syncs_warps: bool = False
     typed: dict[tuple[object, ...], "Function | None"] = field(default_factory=dict)
     """Device functions by the types of a call; ``None`` while one is being typed."""
-
-

@@ -11,13 +11,13 @@
 #ifndef BM
 #define BM 128
 #define BN 256
-#define BK 8
+#define BK 16
 #define WM 64
 #define WN 64
 #define TM 8
 #define TN 16
-#define STAGES 4
-#define BURSTS 2         // in how many bursts a tile's copies are issued, among the arithmetic
+#define STAGES 3
+#define BURSTS 4         // in how many bursts a tile's copies are issued, among the arithmetic
 #define BLOCKS_PER_SM 1  // for how many the compiler leaves registers
 #endif
 constexpr int WARPS_M = BM / WM, WARPS_N = BN / WN, THREADS = 32 * WARPS_M * WARPS_N;
@@ -94,9 +94,9 @@ template <int VECTOR> __device__ inline void compute(const float* A, const float
         const float* a_at = shared + stage * STAGE + k * PITCH + warp_m + lane_m;
         const float* b_at = shared + stage * STAGE + BK * PITCH + k * BN + warp_n + lane_n;
 #pragma unroll
-        for (int i = 0; i < TM; i += 4) *(float4*)&a[into][i] = *(const float4*)(a_at + i * LANES_M);
-#pragma unroll
         for (int j = 0; j < TN; j += 4) *(float4*)&b[into][j] = *(const float4*)(b_at + j * LANES_N);
+#pragma unroll
+        for (int i = 0; i < TM; i += 4) *(float4*)&a[into][i] = *(const float4*)(a_at + i * LANES_M);
     };
 
 #pragma unroll
@@ -135,10 +135,15 @@ template <int VECTOR> __device__ inline void compute(const float* A, const float
 #pragma unroll
                 for (int c = burst * COPIES / BURSTS; c < (burst + 1) * COPIES / BURSTS; ++c) copy_full(c, filling);
             }
+            // Down one column of the result and up the next: each multiply-add shares an operand with the one before,
+            // which the register file then need not read again.
 #pragma unroll
-            for (int i = 0; i < TM; ++i)
+            for (int j = 0; j < TN; ++j)
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += a[k % 2][i] * b[k % 2][j];
+                for (int step = 0; step < TM; ++step) {
+                    const int i = j % 2 ? TM - 1 - step : step;
+                    sum[i][j] += a[k % 2][i] * b[k % 2][j];
+                }
         }
     }
 
