@@ -8,21 +8,23 @@ from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_2 import COLUMNS, STATEMENTS, TILES, answer, blocks_cover, row
 from tilelab.grading.values import number, statements_right
 from tilelab.hardware.limits import capability
+from tilelab.measure.occupancy import resident
 
 SHAPES = ((64, 64, 192), (65, 70, 133), (128, 64, 40), (1, 1, 1), (20, 130, 129))
 TRUE = {"a": False, "b": True, "c": False, "d": True, "e": True}
+#: Few enough not to limit anything.
+REGISTERS = 32
 #: Share of the table's points that is for times.
 TIMES = 0.25
 
 
 def _right(tile: int) -> dict[str, float]:
-    chip = capability("sm_86")
     shared, threads = 2 * tile * tile * 4, tile * tile
-    if threads > chip.threads_per_block:
-        return {"shared": shared, "threads": threads, "occupancy": 0}
-    warps = -(-threads // 32)
-    blocks = min(chip.warps_per_sm // warps, chip.blocks_per_sm, chip.shared_per_sm // (shared + chip.shared_reserved))
-    return {"shared": shared, "threads": threads, "occupancy": 100 * blocks * warps / chip.warps_per_sm}
+    try:
+        share = resident(capability("sm_86"), threads, REGISTERS, shared).share
+    except ValueError:  # more threads than a block may have
+        share = 0.0
+    return {"shared": shared, "threads": threads, "occupancy": 100 * share}
 
 
 def check_table(answers: dict[str, Any]) -> Verdict:
