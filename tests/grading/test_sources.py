@@ -75,7 +75,8 @@ def test_no_compiler_is_no_learners_fault(monkeypatch):
     assert "the judge will" in text
 
 
-def test_kernels_and_functions_go_through_the_one_runner():
+def test_kernels_and_functions_go_through_the_one_runner(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILELAB_CACHE", str(tmp_path))  # nothing is built yet
     tasks = []
 
     def watch(task):
@@ -122,6 +123,28 @@ def test_claiming_to_be_right_does_not_help():
     result = "[{'C': [0.0] * 35, 'reads': {'A': 0, 'B': 0}}] * 2"
     forged = f"import json, os\nwith open('result.json', 'w') as f:\n    json.dump({result}, f)\nos._exit(0)\n"
     assert not any(found.right for found in outcomes(forged + QUIET))
+
+
+@pytest.mark.parametrize("value", ["10 ** 400", "float('nan')", "'x'", "[1]", "True", "-1e308"])
+def test_a_forged_result_is_compared_like_any_other(value):
+    """It must neither pass nor make the judge stumble, which would leave the points to a person."""
+
+    def forged(size, count):
+        result = f"[{{'C': [{value}] * {size}}}] * {count}"
+        return f"import json, os\nwith open('result.json', 'w') as f:\n    json.dump({result}, f)\nos._exit(0)\n"
+
+    assert not any(found.right for found in outcomes(forged(35, 2) + QUIET))
+    kernel = "# cuda.jit\n" + forged(12, 1) + "def matmul():\n    pass\n"
+    found = judge_kernel(kernel_of(kernel), [(3, 4, 5)])
+    assert (found.share, len(found.trials)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "source", ["-" * 40_000 + "1", "(" * 20_000, "f(" * 20_000 + ")" * 20_000, "x." * 20_000 + "y"]
+)
+def test_a_source_that_is_hard_to_read_is_refused(source):
+    with pytest.raises(GradingError):
+        read_python(source, "f")
 
 
 def test_an_error_names_the_line_of_the_answer():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.rules import number_of, numbers_of
+from tilelab.grading.values import number
 
 if TYPE_CHECKING:
     from tilelab.cudacpp.emulation import Emulation
@@ -244,10 +245,10 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
     launches, inputs, trials = [], [], []
     try:
         source = read_python(answer.source, NAME)
-        for number, shape in enumerate(shapes):
+        for place, shape in enumerate(shapes):
             names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
             extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
-            a, b, _ = matrices(shape, seed + number)
+            a, b, _ = matrices(shape, seed + place)
             inputs.append((a, b))
             launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
         results = run_python("simulated_matmul", source, {"launches": launches})
@@ -260,7 +261,8 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
         name = "M={} N={} K={}".format(*shape)
         values = result.get("C") if isinstance(result, dict) else None
         if isinstance(values, list) and len(values) == shape[0] * shape[1]:
-            c = np.array([np.nan if value is None else value for value in values], np.float32).reshape(shape[:2])
+            plain = [np.nan if number(value) is None else value for value in values]
+            c = np.array(plain, np.float64).reshape(shape[:2])
             verdict = check_product(c, a, b)
             trials.append(Trial(name, bool(verdict), verdict.message))
         else:
