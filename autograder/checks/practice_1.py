@@ -6,7 +6,7 @@ from tilelab.grading.cuda_answers import Judgement, judge_kernel, keeps_a_tile
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_1 import STATEMENTS, TILE, answer
 from tilelab.grading.timing import waits_for_gpu
-from tilelab.grading.values import number, statements_right
+from tilelab.grading.values import number, statements_fault, statements_right
 
 SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 200))
 TRUE = {"a": False, "b": True, "c": True, "d": False}
@@ -47,11 +47,12 @@ def check_explanation(answers: dict[str, Any]) -> Verdict:
     """Half for the statements now, half for the ratio when the judge has measured."""
     share, wrong = statements_right(answers.get("explanation"), TRUE)
     ratio = number(answers.get("measured_ratio"))
-    possible = ratio is not None and 0 < ratio <= TILE
+    decided = not statements_fault(answers.get("explanation"), STATEMENTS)
+    possible = decided and ratio is not None and 0 < ratio <= TILE
     lines = (
         f"statements: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right",
         "ratio: pending, compared with the judge's measurement on a GPU"
         if possible
-        else f"ratio: not answered, or not between 0 and {TILE}",
+        else f"ratio: not between 0 and {TILE}, or there before the statements are decided",
     )
     return Verdict(0.5 * share, lines, pending=0.5 * possible)
