@@ -16,7 +16,6 @@ from tilelab.grading.policy import FILE
 from tilelab.grading.problems import names, problem
 from tilelab.grading.views import learners_copy_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("all problems")]
 ASSIGNMENTS = ("exercises", "practice")
 #: Points that wait for a GPU; the rest of what is not earned waits for a person.
 WAIT_FOR_GPU = {
@@ -32,8 +31,21 @@ def of(assignment):
     return [name for name in names() if problem(name).assignment == assignment]
 
 
-@pytest.fixture(scope="module")
-def graded(whole_course):
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_all_problems_from_submission_to_export(whole_course, tmp_path):
+    """One test, so that the class is graded once, whatever the number of test processes."""
+    graded = grade_everything(whole_course)
+    for assignment in ASSIGNMENTS:
+        a_masters_solution_earns_everything_that_can_be_decided_here(graded, assignment)
+        an_untouched_copy_earns_nothing_and_waits_for_nobody(graded, assignment)
+    feedback_says_why_and_shows_the_rubric(whole_course)
+    a_second_grading_gives_the_same(graded, whole_course)
+    one_question_can_be_graded_alone(graded, whole_course)
+    results_are_exported_in_the_columns_of_others(graded, whole_course, tmp_path)
+
+
+def grade_everything(whole_course):
     """Results by student and assignment: everything solved, everything untouched."""
     makers = {"solved": solved, "untouched": lambda name: learners_copy_of(MASTERS / f"{name}.md", AUTOGRADER)}
     results = {}
@@ -44,8 +56,7 @@ def graded(whole_course):
     return results
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_a_masters_solution_earns_everything_that_can_be_decided_here(graded, assignment):
+def a_masters_solution_earns_everything_that_can_be_decided_here(graded, assignment):
     result = graded["solved", assignment]
     assert result.status == "graded", result.message
     parts = {f"{name}_{part.name}": part for name in of(assignment) for part in problem(name).parts}
@@ -59,15 +70,14 @@ def test_a_masters_solution_earns_everything_that_can_be_decided_here(graded, as
             assert set(found.versions) == {"tilelab", "judge", "check"}
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_an_untouched_copy_earns_nothing_and_waits_for_nobody(graded, assignment):
+def an_untouched_copy_earns_nothing_and_waits_for_nobody(graded, assignment):
     result = graded["untouched", assignment]
     assert result.status == "graded", result.message
     assert [(part.cell, part.score, part.pending) for part in result.parts if part.score or part.pending] == []
     assert all(part.lines for part in result.parts if not part.cell.endswith("_text"))
 
 
-def test_feedback_says_why_and_shows_the_rubric(graded, whole_course):
+def feedback_says_why_and_shows_the_rubric(whole_course):
     feedback = whole_course.root / "feedback" / "untouched" / "practice"
     for name in of("practice"):
         page = (feedback / f"{name}.html").read_text()
@@ -78,13 +88,13 @@ def test_feedback_says_why_and_shows_the_rubric(graded, whole_course):
     assert "pending, this judge has no GPU" in timed
 
 
-def test_a_second_grading_gives_the_same(graded, whole_course):
+def a_second_grading_gives_the_same(graded, whole_course):
     again = whole_course.grade("exercises", "solved", force=True)
     assert again.status == "graded"
     assert again.parts == graded["solved", "exercises"].parts
 
 
-def test_one_question_can_be_graded_alone(graded, whole_course):
+def one_question_can_be_graded_alone(graded, whole_course):
     stamps = {
         file.name: file.stat().st_mtime_ns
         for file in (whole_course.root / "autograded" / "untouched" / "exercises").glob("*.ipynb")
@@ -112,7 +122,7 @@ def export(course, *arguments):
     return out.stdout
 
 
-def test_results_are_exported_in_the_columns_of_others(graded, whole_course, tmp_path):
+def results_are_exported_in_the_columns_of_others(graded, whole_course, tmp_path):
     with whole_course.gradebook() as gradebook:
         gradebook.update_or_create_student("solved", first_name="Ada", last_name="=SUM(1)", email="ada@example.org")
         gradebook.update_or_create_student("untouched", lms_user_id="77")
@@ -143,6 +153,7 @@ def test_results_are_exported_in_the_columns_of_others(graded, whole_course, tmp
     assert "takes one assignment" in two.output
 
 
+@pytest.mark.slow
 def test_lateness_costs_what_the_course_says(course):
     due = datetime.now(UTC) - timedelta(days=1, hours=12)
     text = (course.root / FILE).read_text()

@@ -359,3 +359,18 @@ def test_the_gradebook_is_nbgraders_own(course):
 
 def test_the_course_in_the_repository_is_one():
     assert Course(AUTOGRADER).api.coursedir.course_id == "tilelab"
+
+
+def test_a_run_that_was_stopped_is_taken_up_again(course):
+    """A stopped run leaves a folder that looks graded; nothing in it may be taken for a result."""
+    hand_in(course, "stopped", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
+    assert course.grade("exercises", "stopped").score == 4
+    notebook = course.root / "autograded" / "stopped" / "exercises" / "exercise_1.ipynb"
+    for left in ("nothing", "a notebook that is not judged yet"):
+        notebook.chmod(0o644)
+        notebook.unlink()
+        if left != "nothing":
+            nbformat.write(solved("exercise_1"), notebook)
+        again = course.grade("exercises", "stopped")
+        assert (again.status, again.score) == ("graded", 4), left
+    assert course.grade("exercises", "stopped").status == "kept"

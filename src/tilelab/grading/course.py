@@ -28,6 +28,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from tilelab.grading.errors import GradingError
 from tilelab.grading.nbgrader import REPORT
 from tilelab.grading.policy import FILE, read_policy
+from tilelab.grading.problems import names, split
 
 CONFIG = "nbgrader_config.py"
 
@@ -210,6 +211,7 @@ class Course:
             raise GradingError(f"{assignment!r} has no question {question!r}; it has {', '.join(known)}")
         self._set_due(assignment)
         graded_before = self._autograded(assignment, student).is_dir()
+        force = force or (graded_before and not self._finished(assignment, student))
         stamp = self._stamp(assignment, student)
         only = {"notebook_id": question} if question else {}
         with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student, **only):
@@ -259,6 +261,13 @@ class Course:
         order = list(reports)  # as the parts stand in the notebook
         parts.sort(key=lambda part: (part.notebook, order.index(part.cell) if part.cell in reports else len(order)))
         return Result(student, status, score, points, tuple(parts), message, penalty, late)
+
+    def _finished(self, assignment: str, student: str) -> bool:
+        """Whether an earlier run came to its end: one that was stopped leaves notebooks out, or not yet judged."""
+        folder = self._autograded(assignment, student)
+        ours = [name for name in self.notebooks(assignment) if name in names()]
+        judged = {split(cell)[0] for cell in self._reports(assignment, student)}
+        return all((folder / f"{name}.ipynb").is_file() and name in judged for name in ours)
 
     def _set_due(self, assignment: str) -> None:
         """Tell the gradebook when the assignment is due, by the course's own file; without a word there it stays."""
@@ -312,10 +321,12 @@ class AutogradeAll(Autograde):
         directory = self.coursedir
         folder = Path(self._format_source(directory.assignment_id, directory.student_id))
         with Gradebook(directory.db_url, directory.course_id) as gradebook:
-            names = sorted(notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks)
+            expected = sorted(
+                notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks
+            )
         if directory.notebook_id != "*":
-            names = [directory.notebook_id]
-        self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in names]}
+            expected = [directory.notebook_id]
+        self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in expected]}
         self.notebooks: list[str] = []
 
 
