@@ -11,7 +11,7 @@ from tilelab.cli.needs import needs_grading
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilelab.grading.course import Result
+    from tilelab.grading.course import PartResult, Result
 
 
 @click.command()
@@ -91,13 +91,24 @@ def what_to_know(result: "Result") -> str:
         return f"not graded now: {result.message}"
     late = f"{result.penalty:g} points lost by lateness; " if result.penalty else ""
     lost = [part for part in result.parts if part.score + part.pending < part.points]
-    if len({part.notebook for part in result.parts}) > 1:  # a line for each would fill the screen
-        lines = [f"{part.cell}{': ' if part.notes else ''}{'; '.join(part.notes)}" for part in lost]
+    if len({part.notebook for part in result.parts}) > 1:  # a line for each part would fill the screen
+        lines = _by_notebook(lost)
     else:
         lost = [part for part in result.parts if part.score < part.points]
         lines = [line for part in lost for line in (*part.lines[:1], *part.notes)]
     said = late + "; ".join(dict.fromkeys(lines))
     return said if result.status == "graded" else f"graded before{': ' if said else ''}{said}"
+
+
+def _by_notebook(parts: "list[PartResult]") -> list[str]:
+    """Return the names of parts, a line for each notebook: ``1: correct, timed``; and what happened to them."""
+    lines = []
+    for notebook in dict.fromkeys(part.notebook for part in parts):
+        here = [part for part in parts if part.notebook == notebook]
+        said = ", ".join(part.cell.removeprefix(f"{notebook}_") for part in here)
+        notes = dict.fromkeys(note for part in here for note in part.notes)
+        lines.append("; ".join([f"{notebook.rpartition('_')[2]}: {said}", *notes]))
+    return lines
 
 
 def row_of(result: "Result") -> dict[str, Any]:
