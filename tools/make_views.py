@@ -7,7 +7,6 @@
 
 import argparse
 import sys
-from collections.abc import Collection
 from pathlib import Path
 
 import nbformat
@@ -41,9 +40,9 @@ def write(notebook: NotebookNode, folder: Path, master: Path) -> Path:
     return path
 
 
-def write_source(folder: Path = AUTOGRADER / "source", only: Collection[str] = ()) -> list[Path]:
-    """Write the nbgrader source of every problem, or of those named, and return the files."""
-    return [write(source_of(master), folder, master) for master in masters() if not only or master.stem in only]
+def write_source(folder: Path = AUTOGRADER / "source") -> list[Path]:
+    """Write the nbgrader source of every problem and return the files."""
+    return [write(source_of(master), folder, master) for master in masters()]
 
 
 def write_learners_copies(folder: Path = ROOT / "notebooks") -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
 from tilelab.grading.policy import FILE
@@ -19,23 +20,18 @@ sys.path.insert(0, str(AUTOGRADER.parent / "tools"))
 from make_views import MASTERS, write_source  # noqa: E402  (from the folder that was just put on the path)
 
 
-def make_course(folder: Path, *assignments: str, only: Collection[str] = ()) -> Course:
+def make_course(folder: Path, *assignments: str, problems: Collection[str] = ()) -> Course:
     """Copy the course's configuration and checks, make the sources, and generate the assignments.
 
-    Parameters
-    ----------
-    folder : path
-        Where the course is made.
-    *assignments : str
-        What is generated.
-    only : collection of str
-        The problems that the assignments hold; all of them unless told.
+    With ``problems`` the assignments consist of these alone.
     """
     folder.mkdir(parents=True)
-    shutil.copy(AUTOGRADER / CONFIG, folder)
-    shutil.copy(AUTOGRADER / FILE, folder)
+    for file in (CONFIG, FILE, LIMITS):
+        shutil.copy(AUTOGRADER / file, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
-    write_source(folder / "source", only)
+    for source in write_source(folder / "source"):
+        if problems and source.stem not in problems:
+            source.unlink()
     course = Course(folder)
     for assignment in assignments:
         done = course.api.generate_assignment(assignment)

@@ -22,10 +22,10 @@ def progress_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A course with exercise 1 in the assignment ``exercises``, and nobody in it. Tests add students of their own."""
+    """The course with exercise 1 as assignment ``exercises``, and nobody in it. Tests add students of their own."""
     from classroom import make_course
 
-    return make_course(tmp_path_factory.mktemp("class") / "course", "exercises", only=["exercise_1"])
+    return make_course(tmp_path_factory.mktemp("class") / "course", "exercises", problems=["exercise_1"])
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,7 @@ def cute_is_wrong(case):
 
 
 @pytest.mark.oracle
+@pytest.mark.timeout(1800)
 def test_cute_still_says_what_is_recorded():
     try:
         oracles.include_folders()

@@ -531,3 +531,8 @@ def test_a_shifted_view_is_a_misaligned_load(engine):
     base = np.zeros(33, np.float32)
     report = cuda.inspect(shifted, engine=engine)[1, 32](np.zeros(32, np.float32), base[1:])
     assert next(a for a in report.accesses if a.array == "a").sectors == 5
+
+
+def test_without_checks_a_bad_index_is_still_an_error(engine):
+    with pytest.raises(BoundsError, match="run it with checks"):
+        launch(unguarded, engine, np.zeros(N), np.arange(float(N)), checks=False)

@@ -170,3 +170,18 @@ def test_half_precision():
     out = np.zeros(3, np.float16)
     half[1, 1](out, np.array([1.5, 2.25], np.float16))
     assert out.tolist() == [1.0, 3.75, 3.375]
+
+
+@cuda.jit
+def fused_or_not(out, a, b, c):
+    out[0] = a[0] * b[0] + c[0]
+    out[1] = cuda.fma(a[0], b[0], c[0])
+
+
+@pytest.mark.parametrize("engine", ["lanes", "threads"])
+def test_a_product_and_a_sum_are_rounded_twice(engine):
+    a = np.array([1 + 2**-12], np.float32)
+    c = np.array([-1], np.float32)
+    out = np.zeros(2, np.float32)
+    cuda.simulate(fused_or_not, engine=engine)[1, 1](out, a, a, c)
+    assert out.tolist() == [2**-11, 2**-11 + 2**-24], "a GPU gives the second value for both"

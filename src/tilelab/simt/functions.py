@@ -111,7 +111,7 @@ FUNCTIONS |= {
     else max(a, b),
     "erf": _by_number(math.erf), "erfc": _by_number(math.erfc),
     "gamma": _by_number(_gamma), "lgamma": _by_number(_lgamma),
-    # one rounding: exact in float64 for float32 operands but for a rare double rounding
+    # computed wider and rounded once more: right but for a rare double rounding
     "fma": lambda a, b, c: np.asarray(
         np.asarray(a, np.longdouble) * np.asarray(b, np.longdouble) + np.asarray(c, np.longdouble)
     ).astype(np.asarray(a).dtype)[()],

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilelab.simt import races, sayings, tree
-from tilelab.simt.errors import Dim3, Finding
+from tilelab.simt import sayings, tree
+from tilelab.simt.errors import Finding
+from tilelab.simt.lanes_findings import Findings
 from tilelab.simt.lanes_global import GlobalMemory
 from tilelab.simt.lanes_local import LocalView
 from tilelab.simt.lanes_memory import Place, View
-from tilelab.simt.lanes_pieces import Entry, Integers, Piece
+from tilelab.simt.lanes_pieces import Entry, Piece
 from tilelab.simt.ledger import Contents, Ledger, Snapshot
 from tilelab.simt.masks import Mask, Value, part
 from tilelab.simt.runtime import (
@@ -29,6 +30,7 @@ from tilelab.simt.runtime import (
     Stop,
     plain_numbers,
     poisoned,
+    strides_of,
 )
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import warp_operation
@@ -38,7 +40,7 @@ WARP = 32
 MEMORY_FOR_ADDRESSES = 192 << 20
 
 
-class Lanes:
+class Lanes(Findings):
     """Runs chunks of blocks of one launch."""
 
     def __init__(self, launch: Launch, ledger: Ledger, places: list[Place], entry: Callable[..., Any]) -> None:
@@ -51,7 +53,7 @@ class Lanes:
         self.blocks = 0
         self.globals = [self._global_piece(m) for m in launch.memories]
         self.memory = GlobalMemory(self)
-        self.stops: list[Finding] = []
+        self.stops = []
 
     def _global_piece(self, memory: Memory) -> Piece:
         return Piece(self, memory.name, "global", memory.data.size, memory.data.itemsize, memory.written)
@@ -75,7 +77,7 @@ class Lanes:
         self.last = np.zeros(count, np.int64)
         self.steps = 0
         self.stops = []
-        self.held: list[tuple[int, Finding]] = []
+        self.held = []
         for piece in (*self.shared_pieces.values(), *self.globals):
             piece.log, piece.pending = [], []
             piece.signature = []
@@ -163,8 +165,7 @@ class Lanes:
         dynamic = not alloc.shape
         key = "dynamic" if dynamic else alloc.key
         if dynamic:
-            whole = [a.array.element for a in self.launch.program.allocations.values() if not a.shape]
-            cell = min(e.base.dtype.itemsize if not isinstance(e, Scalar) else e.dtype.itemsize for e in whole)
+            cell = self.launch.program.dynamic_cell()
             shape: tuple[int, ...] = (self.launch.dynamic // item,)
             step = -(-self.launch.dynamic // 16) * 16
         else:
@@ -183,21 +184,20 @@ class Lanes:
         typed = data.view(element.dtype if isinstance(element, Scalar) else element.base.dtype)
         if not isinstance(element, Scalar):
             typed = typed.reshape(-1, element.count)
-        strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+        strides = strides_of(shape)
         base = self.block * (step // item)
         return View(
-            self, self.shared_pieces[key], element, typed, 0, shape, strides, alloc.name, base, self._address(alloc)
+            self,
+            self.shared_pieces[key],
+            element,
+            typed,
+            0,
+            shape,
+            strides,
+            alloc.name,
+            base,
+            self.launch.program.address(alloc),
         )
-
-    def _address(self, alloc: tree.Alloc) -> int:
-        """Byte address of a shared array in its block: static arrays one after another, then dynamic memory."""
-        address = 0
-        for other in self.launch.program.allocations.values():
-            if other.key == alloc.key:
-                break
-            if other.shape:
-                address += -(-int(np.prod(other.shape)) * other.array.element.dtype.itemsize // 16) * 16
-        return address
 
     def local(self, alloc: tree.Alloc) -> LocalView:
         """A local array: empty each time the line is passed."""
@@ -207,7 +207,7 @@ class Lanes:
         """A constant array of the kernel's globals."""
         flat = np.ascontiguousarray(value)
         piece = Piece(self, name, "const", flat.size, flat.itemsize, False)
-        strides = tuple(int(np.prod(flat.shape[axis + 1 :])) for axis in range(flat.ndim))
+        strides = strides_of(flat.shape)
         return View(self, piece, kind.element, flat.reshape(-1), 0, flat.shape, strides, name)
 
     # ---- warps
@@ -316,107 +316,6 @@ class Lanes:
         self.steps += 1
         if self.steps > self.launch.steps:
             raise Stop(sayings.over_budget(self.launch.name, line, outer, self.launch.steps, self.first))
-
-    # ---- findings
-    def block_of(self, block: int) -> Dim3:
-        """Coordinates of a block of the chunk."""
-        return sayings.dims(self.first + block, self.launch.grid)
-
-    def thread_of(self, lane: int) -> Dim3:
-        """Coordinates of a lane's thread."""
-        return sayings.dims(lane % self.threads, self.launch.block)
-
-    def found(self, finding: Finding) -> None:
-        """Note a finding; an error ends the launch when the phase is settled, unless all are collected."""
-        if finding.severity == "warning" or self.launch.collect:
-            self.ledger.add(finding)
-        else:
-            self.stops.append(finding)
-
-    def within(
-        self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site
-    ) -> None:
-        """Stop at the first lane whose index is outside its array."""
-        bad = (index < 0) | (index >= extent)
-        if not isinstance(bad, np.ndarray):
-            if not bad:
-                return
-            bad = np.full(self.count, True)
-        if mask is not None:
-            bad = bad & mask
-        if not bad.any():
-            return
-        lane = int(bad.argmax())
-        block = lane // self.threads
-        value = int(index[lane]) if isinstance(index, np.ndarray) else int(index)
-        size = int(extent[lane]) if isinstance(extent, np.ndarray) else int(extent)
-        raise Stop(
-            sayings.out_of_bounds(
-                self.launch.name, site, view.name, axis, value, size, self.block_of(block), self.thread_of(lane),
-                self.first + block, int(self.phase[block]),
-            )
-        )  # fmt: skip
-
-    def races(self, piece: Piece, log: list[Any], cells: Integers) -> None:
-        """Say the races on some cells of a piece."""
-        accesses = piece.accesses(log, cells[:512])
-        for block in sorted({a.thread // self.threads for a in accesses}):
-            own = [a for a in accesses if a.thread // self.threads == block]
-            for pair in races.racing_pairs(own):
-                array, index = self.cell_name(piece, pair.first.cell)
-                last = int(self.last[block])
-                thread = block * self.threads
-                pair = races.Pair(_in_block(pair.first, thread), _in_block(pair.second, thread), pair.same_value)
-                self.found(
-                    sayings.race_in_block(
-                        self.launch.name, pair, self.launch.program.sites, array, piece.space, index,
-                        self.block_of(block), self.launch.block, self.first + block, int(self.phase[block]),
-                        (last or None, self.closing),
-                    )
-                )  # fmt: skip
-
-    def cell_name(self, piece: Piece, cell: int) -> tuple[str, tuple[int, ...]]:
-        """The array and index that a cell of a piece is called by."""
-        if piece.space == "shared":
-            cell %= piece.cells // self.blocks
-            return piece.name, sayings.coordinates(cell, piece.extents) if piece.item == piece.cell else (cell,)
-        for argument in self.launch.arguments:
-            if isinstance(argument, Argument) and argument.memory.name == piece.name:
-                return argument.name, sayings.index_in(argument, cell)
-        return piece.name, (cell,)
-
-    def unwritten(self, piece: Piece, racy: Integers | None, blocks: Mask) -> None:
-        """Say reads of shared memory that nobody wrote, but for cells that race anyway."""
-        pending, piece.pending = piece.pending, []
-        for cells, lanes, site, view in pending:
-            if blocks is not None:
-                now = blocks[lanes]
-                if not now.all():
-                    piece.pending.append((cells[~now], lanes[~now], site, view))
-                cells, lanes = cells[now], lanes[now]
-            if racy is not None:
-                alone = ~np.isin(cells, racy)
-                cells, lanes = cells[alone], lanes[alone]
-            if len(lanes):
-                lane = int(lanes[0])
-                block = lane // self.threads
-                array, index = self.cell_name(piece, int(cells[0]))
-                self.found(
-                    sayings.uninitialised(
-                        self.launch.name, site.line, array, "shared", index, self.block_of(block),
-                        self.thread_of(lane), self.first + block, int(self.phase[block]),
-                    )
-                )  # fmt: skip
-
-    def unwritten_local(self, view: LocalView, element: int, mask: Mask, site: tree.Site) -> None:
-        """Say a read of a local array that its thread never wrote."""
-        lane = 0 if mask is None else int(mask.argmax())
-        block = lane // self.threads
-        finding = sayings.uninitialised(
-            self.launch.name, site.line, view.name, "local", sayings.coordinates(element, view.shape),
-            self.block_of(block), self.thread_of(lane), self.first + block, int(self.phase[block]),
-        )  # fmt: skip
-        self.held.append((block, finding))
 
     # ---- barriers
     def barrier(self, mask: Mask, returned: Mask, line: int, op: str, predicate: Value) -> Value:
@@ -534,16 +433,3 @@ class Range:
                 return False
         lanes.tick(self.fork.line, self.outer)
         return mask
-
-
-def _in_block(access: races.Access, first: int) -> races.Access:
-    return races.Access(
-        access.cell,
-        access.thread - first,
-        access.warp,
-        access.epoch,
-        access.site,
-        access.kind,
-        access.order,
-        access.value,
-    )

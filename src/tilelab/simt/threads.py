@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tilelab.simt import sayings, tree
 from tilelab.simt.errors import Finding
 from tilelab.simt.ledger import Ledger
-from tilelab.simt.runtime import POISON, Argument, Launch, Stop
+from tilelab.simt.runtime import POISON, Argument, Launch, Stop, strides_of
 from tilelab.simt.threads_memory import Cells, Element, Fault, LocalElement, Logged, Path
 from tilelab.simt.threads_phase import Phases
 from tilelab.simt.types import Array, Scalar
@@ -74,7 +74,7 @@ class Thread:
         """A constant array of the kernel's globals."""
         flat = np.ascontiguousarray(value)
         cells = Cells(name, "const", flat.itemsize, flat.shape, flat.itemsize, False)
-        strides = tuple(int(np.prod(flat.shape[axis + 1 :])) for axis in range(flat.ndim))
+        strides = strides_of(flat.shape)
         return Element(cells, kind.element, flat.reshape(-1), 0, flat.shape, strides, name, 0)
 
     def unwritten(self, cells: Cells, at: int, site: tree.Site) -> None:
@@ -171,26 +171,19 @@ class Threads(Phases):
     def _allocate(self, alloc: tree.Alloc) -> Element:
         element = alloc.array.element
         base = element if isinstance(element, Scalar) else element.base
-        allocations = list(self.launch.program.allocations.values())
         key: Any = alloc.key if alloc.shape else "dynamic"
         shape = alloc.shape or (self.launch.dynamic // element.dtype.itemsize,)
         size = int(np.prod(shape)) * element.dtype.itemsize if alloc.shape else -(-self.launch.dynamic // 16) * 16
         if key not in self._pieces:
-            kinds = [a.array.element for a in allocations if not a.shape] if not alloc.shape else [element]
-            cell = min((k if isinstance(k, Scalar) else k.base).dtype.itemsize for k in kinds)
+            cell = base.dtype.itemsize if alloc.shape else self.launch.program.dynamic_cell()
             cells = Cells(alloc.name, "shared", cell, shape, element.dtype.itemsize, True)
             self._pieces[key] = cells, np.full(size, POISON, np.uint8)
         cells, data = self._pieces[key]
         typed = data.view(base.dtype)
         if not isinstance(element, Scalar):
             typed = typed.reshape(-1, element.count)
-        address = 0
-        for other in allocations:
-            if other.key == alloc.key:
-                break
-            if other.shape:
-                address += -(-int(np.prod(other.shape)) * other.array.element.dtype.itemsize // 16) * 16
-        strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+        address = self.launch.program.address(alloc)
+        strides = strides_of(shape)
         return Element(cells, element, typed, 0, shape, strides, alloc.name, address)
 
     # ---- waiting

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tilelab.simt import sayings, tree
 from tilelab.simt.errors import Finding
-from tilelab.simt.runtime import poisoned
+from tilelab.simt.runtime import poisoned, strides_of
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class LocalElement(Element):
         data = poisoned(size * count, base.dtype)
         if not isinstance(element, Scalar):
             data = data.reshape(-1, count)
-        strides = tuple(int(np.prod(alloc.shape[axis + 1 :])) for axis in range(len(alloc.shape)))
+        strides = strides_of(alloc.shape)
         super().__init__(cells, element, data, 0, alloc.shape, strides, alloc.name, 0)
 
     def ld(self, t: "Thread", index: tuple[int, ...], site: tree.Site, path: Path) -> Any:
