@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick test-oracle lint lab demo corpus hostile sandbox system clean
+.PHONY: help book test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ sandbox: .venv/.course
 demo: sandbox  ## release, submit and grade a class of three, and print its table
 	@rm -rf _build/demo
 	@$(BIN)/python autograder/demo/run.py --keep _build/demo
+
+class: sandbox  ## grade a generated class of 24 over all problems, and compare with what was designed
+	@$(BIN)/python autograder/demo/many.py
 
 corpus: sandbox  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py
