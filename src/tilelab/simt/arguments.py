@@ -43,10 +43,12 @@ class Arguments:
     def _array(self, name: str, value: Any) -> NDArray[Any] | None:
         if isinstance(value, np.ndarray) and value.ndim:
             array = value
-        elif hasattr(value, "__array__") and not isinstance(value, np.generic) and getattr(value, "ndim", 0):
+        elif hasattr(value, "__array__") and not isinstance(value, np.generic) and bool(getattr(value, "ndim", False)):
             array = np.asarray(value)
             if not np.shares_memory(array, np.asarray(value)):
-                raise LaunchError(f"argument {name} of {self.kernel} lies where the simulator cannot write: pass an array")
+                raise LaunchError(
+                    f"argument {name} of {self.kernel} lies where the simulator cannot write: pass an array"
+                )
         elif isinstance(value, list | dict | set | str):
             raise LaunchError(f"argument {name} of {self.kernel} is a {type(value).__name__}; pass a NumPy array")
         else:

@@ -107,7 +107,7 @@ class CallTyper(ABC):
             text = ast.unparse(node)
             made = tree.Site(
                 len(self.program.sites), node.lineno, node.col_offset, text, kind, array.type.space, kind_name,
-                self.source.name, self.loop_lines(), array.type.element.dtype.itemsize,
+                self.source.name, self.loop_lines(), array.type.element.dtype.itemsize, array.type.roots,
             )  # fmt: skip
             self.program.sites.append(made)
             self._sites[key] = made
@@ -279,17 +279,15 @@ class CallTyper(ABC):
             args = self.positional(node)
             if len(args) != bool(op):
                 raise self.source.fault(node, f"cuda.{name} takes {'one predicate' if op else 'no argument'}")
-            return tree.Barrier(
-                int32 if op else none, op, self.condition(args[0]) if op else None, node.lineno
-            )
+            return tree.Barrier(int32 if op else none, op, self.condition(args[0]) if op else None, node.lineno)
         if name in (*SHUFFLES, *VOTES, *MATCHES, "syncwarp", "activemask"):
             return self.warp(name, node)
         if name == "lanemask_lt":
             return tree.Special(uint32, "lanemask_lt")
         if name.startswith("threadfence") or name == "nanosleep":
             return tree.Const(none, None)
-        args = [self.expression(a) for a in self.positional(node)]
-        return self.bits(name, args, self.numbers(node, args), node)
+        operands = [self.expression(a) for a in self.positional(node)]
+        return self.bits(name, operands, self.numbers(node, operands), node)
 
     def grid(self, name: str, node: ast.Call) -> tree.Expr:
         """``cuda.grid(n)`` and ``cuda.gridsize(n)``."""
@@ -416,9 +414,7 @@ class CallTyper(ABC):
             raise self.source.fault(node, f"cuda.{name} takes {counts} argument{'s' * (counts > 1)}")
         if name == "selp":
             kind = unify(args[1].type, args[2].type)
-            return tree.Choice(
-                kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind)
-            )
+            return tree.Choice(kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind))
         if name in ("fma", "cbrt"):
             wide = float32 if all(k.kind == "f" and k.bits <= 32 for k in kinds) else float64
             return tree.Math(wide, name, tuple(self.cast(a, wide) for a in args), node.lineno)
@@ -426,5 +422,3 @@ class CallTyper(ABC):
             raise self.source.fault(node, f"cuda.{name} takes an integer")
         result = uint32 if name in ("clz", "ffs") else kinds[0]
         return tree.Math(result, f"{name}{kinds[0].bits}", (args[0],), node.lineno)
-
-

@@ -33,9 +33,7 @@ from tilelab.simt.types import (
     uint64,
 )
 
-threadIdx, blockIdx, blockDim, gridDim = (
-    Intrinsic(name) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
-)
+threadIdx, blockIdx, blockDim, gridDim = (Intrinsic(name) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim"))
 laneid, warpsize = Intrinsic("laneid"), Intrinsic("warpsize")
 grid, gridsize = Intrinsic("grid"), Intrinsic("gridsize")
 shared, local = Namespace("shared", ["array"]), Namespace("local", ["array"])
@@ -61,7 +59,9 @@ globals().update(VECTORS)
 @overload
 def jit(function: Callable[..., Any], /) -> Kernel: ...
 @overload
-def jit(signature: Any = None, /, *, device: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def jit(
+    signature: Any = None, /, *, device: bool = False, **options: Any
+) -> Callable[[Callable[..., Any]], Kernel]: ...
 def jit(function_or_signature: Any = None, /, *, device: bool = False, **options: Any) -> Any:
     """Make a kernel, or with ``device=True`` a function that kernels call.
 
@@ -133,7 +133,9 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> D
     return np.array(obj).view(DeviceArray)
 
 
-def device_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: Any = 0) -> DeviceArray:
+def device_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: Any = 0
+) -> DeviceArray:
     """An array on the device; what it holds at first is not defined (NaN or a large number here)."""
     made = np.empty(shape, np.dtype(getattr(dtype, "dtype", dtype)), order)
     made.view(np.uint8).reshape(-1)[:] = 0xFF if made.dtype.kind == "f" else 0xCD

@@ -205,7 +205,7 @@ class ExpressionTyper(CallTyper):
         typed = self.cast(typed, kind)
         if isinstance(typed, tree.Const):
             value = typed.value
-            folded = {"-": lambda: -value, "+": lambda: +value, "~": lambda: ~value, "not": lambda: not value}[sign]()
+            folded = not value if sign == "not" else -value if sign == "-" else ~value if sign == "~" else value
             return self.cast(tree.Const(of_value(folded), folded), kind)
         return tree.Unary(kind, sign, typed, operand.lineno)
 
@@ -274,7 +274,9 @@ class ExpressionTyper(CallTyper):
                 return tree.Extent(int64, owner, -1)
             if node.attr == "ndim":
                 return tree.Const(int64, owner.type.ndim)
-        raise self.source.fault(node, f"a {owner.type} has no {node.attr} in a kernel; arrays have shape, size and ndim")
+        raise self.source.fault(
+            node, f"a {owner.type} has no {node.attr} in a kernel; arrays have shape, size and ndim"
+        )
 
     def subscript(self, node: ast.Subscript) -> tree.Expr:
         """An element, a smaller view, or a component of a tuple."""

@@ -58,9 +58,9 @@ def _bits(bits: int) -> dict[str, Function]:
         return int(f"{v:0{bits}b}"[::-1], 2)
 
     return {
-        f"popc{bits}": lambda x: np.bitwise_count(x & mask).astype(x.dtype)
-        if isinstance(x, np.ndarray)
-        else (int(x) & mask).bit_count(),
+        f"popc{bits}": lambda x: (
+            np.bitwise_count(x & mask).astype(x.dtype) if isinstance(x, np.ndarray) else (int(x) & mask).bit_count()
+        ),
         f"clz{bits}": on_bits(lambda v: bits - v.bit_length(), False),
         f"ffs{bits}": on_bits(lambda v: (v & -v).bit_length(), False),
         f"brev{bits}": on_bits(reverse, bits != 64),

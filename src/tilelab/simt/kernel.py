@@ -108,7 +108,9 @@ class Configured:
                 f"{kernel.__name__}[grid, block, stream, dynamic_shared_bytes] takes two to four values, not {len(parts)}"
             )
         self.kernel, self.options = kernel, options
-        self.grid, self.block = (_three(kernel.__name__, what, part) for what, part in zip(("grid", "block"), parts, strict=False))
+        self.grid, self.block = (
+            _three(kernel.__name__, what, part) for what, part in zip(("grid", "block"), parts, strict=False)
+        )
         self.dynamic = int(parts[3]) if len(parts) == 4 else 0
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Arguments, tree.Program]:

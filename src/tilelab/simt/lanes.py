@@ -42,6 +42,7 @@ class Lanes:
     def __init__(self, launch: Launch, ledger: Ledger, places: list[Place], entry: Callable[..., Any]) -> None:
         self.launch, self.ledger, self.places, self.entry_point = launch, ledger, places, entry
         self.checks = launch.checks
+        self.remembered = 0
         self.syncs_warps = launch.program.syncs_warps
         self.threads = launch.threads
         self.warps_per_block = -(-self.threads // WARP)
@@ -166,7 +167,10 @@ class Lanes:
             shape: tuple[int, ...] = (self.launch.dynamic // item,)
             step = -(-self.launch.dynamic // 16) * 16
         else:
-            cell, shape = (element.dtype.itemsize if isinstance(element, Scalar) else element.base.dtype.itemsize), alloc.shape
+            cell, shape = (
+                (element.dtype.itemsize if isinstance(element, Scalar) else element.base.dtype.itemsize),
+                alloc.shape,
+            )
             step = int(np.prod(shape)) * item
         if key not in self.shared_pieces:
             self.shared_pieces[key] = piece = Piece(
@@ -328,7 +332,9 @@ class Lanes:
         else:
             self.stops.append(finding)
 
-    def within(self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site) -> None:
+    def within(
+        self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site
+    ) -> None:
         """Stop at the first lane whose index is outside its array."""
         bad = (index < 0) | (index >= extent)
         if not isinstance(bad, np.ndarray):
@@ -435,20 +441,23 @@ class Lanes:
         mine = "RWA"[kind]
         for other in {"R": "WA", "W": "RA", "A": "RW"}[mine]:
             for slot in (0, 1):
-                self._clash(piece, self._slots.get((id(piece), other), [None, None])[slot], here, block, key, other, mine)
+                self._clash(
+                    piece, self._slots.get((id(piece), other), [None, None])[slot], here, block, key, other, mine
+                )
         slots = self._slots.setdefault((id(piece), mine), [None, None])
-        if slots[0] is None:
-            slots[0] = np.full(piece.cells, -1, np.int64)
         first = slots[0]
+        if first is None:
+            first = slots[0] = np.full(piece.cells, -1, np.int64)
         empty = first[here] < 0
         first[here[empty]] = key[empty]
         foreign = first[here] >> (_THREAD_BITS + _SITE_BITS) != block
         if foreign.any():
             if mine == "W":
                 self._clash(piece, first, here, block, key, "W", "W")
-            if slots[1] is None:
-                slots[1] = np.full(piece.cells, -1, np.int64)
-            slots[1][here[foreign]] = key[foreign]
+            second = slots[1]
+            if second is None:
+                second = slots[1] = np.full(piece.cells, -1, np.int64)
+            second[here[foreign]] = key[foreign]
 
     def _clash(
         self, piece: Piece, slot: NDArray[np.int64] | None, here: Integers, block: Integers, key: Integers,
@@ -541,11 +550,11 @@ class Lanes:
             self.held = [h for h in self.held if blocks is not None and not blocks[h[0] * self.threads]]
         if self.stops:
             raise Stop(min(self.stops, key=lambda f: f.order))
-        which = slice(None) if blocks is None else blocks[:: self.threads]
         if line is not None:
+            which = np.ones(self.blocks, bool) if blocks is None else blocks[:: self.threads]
             self.phase[which] += 1
             self.last[which] = line
-            self.ledger.barriers += self.blocks if blocks is None else int(np.count_nonzero(which))
+            self.ledger.barriers += int(np.count_nonzero(which))
 
     def _watch(self, blocks: Mask, line: int | None) -> None:
         watched = self.launch.watch
@@ -572,7 +581,10 @@ class Lanes:
                 touched[kind != 0].update((at[here] - low).tolist())
             shape = piece.extents if int(np.prod(piece.extents)) == cells else (cells,)
             snapshot.arrays[piece.name] = Contents(
-                shape, [v if k else None for v, k in zip(values, known, strict=True)], sorted(touched[1]), sorted(touched[0])
+                shape,
+                [v if k else None for v, k in zip(values, known, strict=True)],
+                sorted(touched[1]),
+                sorted(touched[0]),
             )
         self.ledger.snapshots.append(snapshot)
 
@@ -582,7 +594,9 @@ class Range:
 
     __slots__ = ("fork", "lanes", "outer", "start", "step", "stop", "uniform", "value")
 
-    def __init__(self, lanes: Lanes, start: Value, stop: Value, step: Value, fork: tree.Fork, outer: int | None) -> None:
+    def __init__(
+        self, lanes: Lanes, start: Value, stop: Value, step: Value, fork: tree.Fork, outer: int | None
+    ) -> None:
         self.lanes, self.stop, self.step, self.fork, self.outer = lanes, stop, step, fork, outer
         self.start: Value = start
         self.value: Value = None
@@ -609,7 +623,14 @@ class Range:
 
 def _in_block(access: races.Access, first: int) -> races.Access:
     return races.Access(
-        access.cell, access.thread - first, access.warp, access.epoch, access.site, access.kind, access.order, access.value
+        access.cell,
+        access.thread - first,
+        access.warp,
+        access.epoch,
+        access.site,
+        access.kind,
+        access.order,
+        access.value,
     )
 
 
@@ -656,7 +677,9 @@ def diverged(
         hint = "Let every thread reach the barrier: guard the loads and stores instead of returning early."
     else:
         where = "does not come there"
-        hint = "Let every thread reach the barrier: move it out of the condition, and guard the loads and stores instead."
+        hint = (
+            "Let every thread reach the barrier: move it out of the condition, and guard the loads and stores instead."
+        )
     return Finding(
         kind="divergence", kernel=kernel, lines=(line,) if other is None else (line, other),
         message=f"the barrier of line {line} is reached by {count} of {threads} threads of block {block}, phase {phase}: "
@@ -664,5 +687,3 @@ def diverged(
         hint=hint, block=block, threads=(came, missing), phase=phase,
         order=(linear, phase, races.RANKS["divergence"], line),
     )  # fmt: skip
-
-

@@ -134,7 +134,9 @@ class _Writer:
         if mask == home:
             self.line(f"{variable}={value}")
         else:
-            self.line(f"{variable}={value} if {mask} is None or {mask} is {home} else _merge({mask},{value},{variable})")
+            self.line(
+                f"{variable}={value} if {mask} is None or {mask} is {home} else _merge({mask},{value},{variable})"
+            )
 
     def statement(self, node: tree.Stmt, m: str, loop: tuple[str, str] | None) -> None:
         match node:
@@ -287,7 +289,9 @@ class _Writer:
             case tree.Extent(array=array, axis=axis):
                 return f"{self.e(array, m)}.size" if axis < 0 else f"{self.e(array, m)}.shape[{axis}]"
             case tree.Load():
-                return f"{self.e(node.array, m)}.ld({self.index(node.index, m)},{m},{self.place(node.site, node.index)})"
+                return (
+                    f"{self.e(node.array, m)}.ld({self.index(node.index, m)},{m},{self.place(node.site, node.index)})"
+                )
             case tree.Slice():
                 parts_ = []
                 for part in node.parts:

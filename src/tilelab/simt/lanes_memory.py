@@ -93,9 +93,7 @@ class Piece:
             self.log, self.signature = [], []
         else:
             signature = None
-            self.log = [
-                (k, a, rest, s, v, e) for k, a, m, s, v, e in log if (rest := minus(m, blocks)) is not False
-            ]
+            self.log = [(k, a, rest, s, v, e) for k, a, m, s, v, e in log if (rest := minus(m, blocks)) is not False]
             self.signature = None if self.log else []
             log = [(k, a, both, s, v, e) for k, a, m, s, v, e in log if (both := _meet(m, blocks)) is not False]
         racy = None
@@ -241,7 +239,9 @@ class View:
                 start = 0 if start is None else _end(start, extent)
                 stop = extent if stop is None else _end(stop, extent)
                 offset = offset + start * self.strides[axis]
-                shape.append(np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0))
+                shape.append(
+                    np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0)
+                )
                 strides.append(self.strides[axis])
             else:
                 site = tree.Site(-1, line, 0, self.name, "read", self.piece.space, self.name, "", (), self.item)
@@ -279,7 +279,11 @@ class View:
         """Where each lane's element is; remembered if the place says that the indices recur."""
         key = None
         if place.recurs:
-            key = (id(self), 0 if mask is None else id(mask), *[id(i) if isinstance(i, np.ndarray) else ~i for i in index])
+            key = (
+                id(self),
+                0 if mask is None else id(mask),
+                *[id(i) if isinstance(i, np.ndarray) else ~i for i in index],
+            )
             known = place.known.get(key)
             if known is not None:
                 return known
@@ -416,7 +420,9 @@ class View:
         if self.held is None:
             for i, x in enumerate(value):
                 column = self.data[:, i]
-                column[at if mask is None else at[mask]] = x[mask] if mask is not None and isinstance(x, np.ndarray) else x
+                column[at if mask is None else at[mask]] = (
+                    x[mask] if mask is not None and isinstance(x, np.ndarray) else x
+                )
             return
         if mask is None:
             self.data[at] = value

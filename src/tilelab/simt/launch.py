@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from tilelab.simt.report import Report
 
 
-def launch(configured: Configured, args: tuple[Any, ...], collect: bool) -> tuple[Launch, Ledger, Finding | None, str, Any]:
+def launch(
+    configured: Configured, args: tuple[Any, ...], collect: bool
+) -> tuple[Launch, Ledger, Finding | None, str, Any]:
     """Run a kernel.
 
     Returns
@@ -173,9 +175,7 @@ def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding
     raise AssertionError("a chunk failed, but none of its blocks does")
 
 
-def _explained(
-    kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding
-) -> Finding:
+def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
     """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
     if finding.kind not in ("divergence", "warp", "bounds", "negative index"):
         return finding
@@ -225,5 +225,3 @@ def _progress(run: Launch, wanted: bool) -> Iterator[None]:
     finally:
         if shown:
             bar.stop()
-
-

@@ -60,6 +60,8 @@ class FunctionTyper(ExpressionTyper):
         met: Env = {}
         for env in envs:
             for name, kind in env.items():
+                if name[0].isdigit():  # ours, used only in the statement that made it
+                    continue
                 met[name] = self._meet(met[name], kind) if name in met else kind
         return met
 
@@ -235,7 +237,7 @@ class FunctionTyper(ExpressionTyper):
 
     def rounds(self, node: ast.For | ast.While, env: Env) -> Iterator[tuple[Env, _Loop]]:
         """Give the environment at a loop's head again and again, until typing the body no longer changes it."""
-        head = dict(env)
+        head = self.join([env])
         while True:
             loop = _Loop(node.lineno, [], [])
             self.loops.append(loop)
@@ -367,5 +369,3 @@ def type_program(source: Source, types: list[Type]) -> tree.Program:
     FunctionTyper(program, source, types, program.kernel, is_device=False).build()
     program.functions.append(program.kernel)
     return program
-
-

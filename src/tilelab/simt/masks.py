@@ -23,7 +23,9 @@ def merge(mask: Mask, new: Value, old: Value) -> Value:
         if not isinstance(old, tuple) or len(old) != len(new):
             return new
         return tuple(merge(mask, n, o) for n, o in zip(new, old, strict=True))
-    if isinstance(new, np.ndarray | np.generic | int | float) and isinstance(old, np.ndarray | np.generic | int | float):
+    if isinstance(new, np.ndarray | np.generic | int | float) and isinstance(
+        old, np.ndarray | np.generic | int | float
+    ):
         return np.where(mask, new, old)
     return new
 

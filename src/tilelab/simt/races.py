@@ -142,7 +142,9 @@ def _mend(first: tree.Site, second: tree.Site, a: Access, b: Access, same: bool,
         )
     if first.line == second.line:
         return f"Read into a variable, put cuda.syncthreads() after it, and write then (line {first.line})."
-    return f"Put cuda.syncthreads() between line {min(first.line, second.line)} and line {max(first.line, second.line)}."
+    return (
+        f"Put cuda.syncthreads() between line {min(first.line, second.line)} and line {max(first.line, second.line)}."
+    )
 
 
 def race_between_blocks(

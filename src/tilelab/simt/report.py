@@ -1,4 +1,264 @@
-"""placeholder"""
+"""What a run of a kernel tells: findings, counts for each line, traffic, and shared memory phase by phase.
+
+A report is plain data. :meth:`Report.to_dict` gives it as JSON can hold it; printing it gives a table, and a notebook
+shows it as a page with pictures (:mod:`tilelab.simt.page`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from typing import Any
-class Report: pass
-def make_report(*a: Any) -> Any: return a
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilelab.hardware.sectors import SECTOR
+from tilelab.simt.errors import Dim3, Finding, error_of
+from tilelab.simt.ledger import Ledger, Snapshot
+from tilelab.simt.runtime import Argument, Launch
+from tilelab.simt.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCount:
+    """Counts of one access in the source, over all warps that made it."""
+
+    line: int
+    text: str
+    kernel: str
+    array: str
+    space: str
+    kind: str
+    width: int
+    """Bytes a thread moves."""
+    requests: int
+    """Warp instructions."""
+    threads: int
+    wavefronts: int
+    """Shared memory: passes through the banks."""
+    phases: int
+    """Shared memory: passes that no layout could save."""
+    ways: int
+    """Shared memory: the worst conflict; 1 is none."""
+    sectors: int
+    """Global memory: pieces of 32 bytes asked for."""
+    used_bytes: int
+    """Bytes wanted, each once a request."""
+    example: tuple[int | None, ...] = field(repr=False)
+    """Byte addresses of the lanes in the worst request."""
+
+    @property
+    def replays(self) -> int:
+        """Passes lost to bank conflicts."""
+        return self.wavefronts - self.phases
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of the sectors asked for."""
+        return self.sectors * SECTOR
+
+    @property
+    def efficiency(self) -> float | None:
+        """Share of the moved bytes that is wanted; ``None`` where nothing is moved in sectors."""
+        return self.used_bytes / self.moved_bytes if self.sectors else None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCount:
+    """How often warps came to a branch or loop test, and how often they split there."""
+
+    line: int
+    text: str
+    warps: int
+    divergent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What one array of global memory was asked for, in bytes, against the least that could do."""
+
+    array: str
+    loaded: int
+    """Wanted by threads, each its own."""
+    stored: int
+    moved: int
+    """In sectors, requests of warps added up; caches answer part of it."""
+    minimum: int
+    """Every element touched, once for reading and once for writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is known of one run of a kernel."""
+
+    kernel: str
+    source: tuple[tuple[int, str], ...]
+    """Line numbers and text."""
+    grid: Dim3
+    block: Dim3
+    dynamic_shared_bytes: int
+    engine: str
+    findings: tuple[Finding, ...]
+    accesses: tuple[AccessCount, ...]
+    branches: tuple[BranchCount, ...]
+    arithmetic: dict[int, dict[str, int]]
+    """Line -> kind (``float32 *``) -> how many threads did it."""
+    traffic: tuple[Traffic, ...]
+    barriers: int
+    """Passed, summed over blocks."""
+    snapshots: tuple[Snapshot, ...] = field(repr=False)
+    seconds: float = 0.0
+    complete: bool = True
+    """False if a finding ended the run: counts are then of the blocks before it."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing wrong was found."""
+        return self.complete and not any(f.severity == "error" for f in self.findings)
+
+    def of(self, kind: str) -> list[Finding]:
+        """Findings of one kind: ``race``, ``divergence``, ``uninitialised``, ``bounds``, ``negative index``, …"""
+        return [f for f in self.findings if f.kind == kind]
+
+    @property
+    def races(self) -> list[Finding]:
+        """Races, warnings included."""
+        return self.of("race")
+
+    @property
+    def conflicts(self) -> list[AccessCount]:
+        """Accesses to shared memory with bank conflicts, the worst first."""
+        return sorted((a for a in self.accesses if a.ways > 1), key=lambda a: -a.replays)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point additions, multiplications and the like, as written."""
+        return sum(
+            count for kinds in self.arithmetic.values() for kind, count in kinds.items() if kind.startswith("float")
+        )
+
+    def line(self, number: int) -> list[AccessCount]:
+        """Accesses in one line of the source."""
+        return [a for a in self.accesses if a.line == number]
+
+    def check(self) -> "Report":
+        """Return the report, or raise the first error it holds.
+
+        Raises
+        ------
+        SimtError
+            The first finding of severity ``error``.
+        """
+        for finding in self.findings:
+            if finding.severity == "error":
+                raise error_of(finding)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON can hold it."""
+        record = {
+            "kernel": self.kernel,
+            "grid": self.grid,
+            "block": self.block,
+            "dynamic_shared_bytes": self.dynamic_shared_bytes,
+            "engine": self.engine,
+            "ok": self.ok,
+            "complete": self.complete,
+            "source": [{"line": n, "text": text} for n, text in self.source],
+            "findings": [f.to_dict() for f in self.findings],
+            "accesses": [
+                asdict(a) | {"replays": a.replays, "moved_bytes": a.moved_bytes, "efficiency": a.efficiency}
+                for a in self.accesses
+            ],
+            "branches": [asdict(b) for b in self.branches],
+            "arithmetic": [
+                {"line": n, "kind": kind, "count": count}
+                for n, kinds in self.arithmetic.items()
+                for kind, count in kinds.items()
+            ],
+            "traffic": [asdict(t) for t in self.traffic],
+            "barriers": self.barriers,
+            "flops": self.flops,
+            "snapshots": [asdict(s) for s in self.snapshots],
+            "seconds": self.seconds,
+        }
+        plain: dict[str, Any] = _plain(record)
+        return plain
+
+    def __str__(self) -> str:
+        from tilelab.simt.table import as_text
+
+        return as_text(self)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
+        from tilelab.simt.table import tables
+
+        yield from tables(self)
+
+    def _repr_html_(self) -> str:
+        from tilelab.simt.page import as_html
+
+        return as_html(self)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+Seen = list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+
+
+def make_report(
+    source: Source, run: Launch, ledger: Ledger, fatal: Finding | None, engine: str, seen: Seen, seconds: float
+) -> Report:
+    """Put together what an engine noted."""
+    accesses = []
+    for site, tally in zip(run.program.sites, ledger.tallies, strict=True):
+        if tally.requests:
+            accesses.append(
+                AccessCount(
+                    site.line, site.text, site.kernel, site.array, site.space, site.kind, site.width, tally.requests,
+                    tally.threads, tally.wavefronts, tally.phases, tally.ways, tally.sectors, tally.used, tally.example,
+                )
+            )  # fmt: skip
+    arithmetic: dict[int, dict[str, int]] = {}
+    for passed, operations in zip(ledger.runs, run.program.runs, strict=True):
+        for (line, kind), times in operations.items():
+            if passed:
+                counts = arithmetic.setdefault(line, {})
+                counts[kind] = counts.get(kind, 0) + passed * times
+    lines = [(source.first + i, text) for i, text in enumerate(source.lines)]
+    return Report(
+        kernel=run.name, source=tuple(lines), grid=run.grid, block=run.block, dynamic_shared_bytes=run.dynamic,
+        engine=engine, findings=tuple(ledger.ordered()),
+        accesses=tuple(sorted(accesses, key=lambda a: (a.line, a.space, a.text, a.kind))),
+        branches=tuple(
+            BranchCount(fork.line, fork.text, warps, divergent)
+            for fork, (warps, divergent) in zip(run.program.forks, ledger.forks, strict=True)
+            if warps
+        ),
+        arithmetic=dict(sorted(arithmetic.items())), traffic=tuple(_traffic(run, ledger, seen)),
+        barriers=ledger.barriers, snapshots=tuple(ledger.snapshots), seconds=seconds, complete=fatal is None,
+    )  # fmt: skip
+
+
+def _traffic(run: Launch, ledger: Ledger, seen: Seen) -> list[Traffic]:
+    """For each piece of global memory that was touched, named by the arguments that look into it."""
+    out = []
+    for memory, (read, written) in zip(run.memories, seen, strict=True):
+        item = memory.data.itemsize
+        names = [a.name for a in run.arguments if isinstance(a, Argument) and a.memory is memory]
+        loaded = stored = moved = 0
+        for site, tally in zip(run.program.sites, ledger.tallies, strict=True):
+            if site.space != "global" or memory.name not in site.roots:
+                continue
+            moved += tally.sectors * SECTOR
+            loaded += tally.threads * item * (site.kind != "write")
+            stored += tally.threads * item * (site.kind != "read")
+        minimum = int(read.sum() + written.sum()) * item
+        if minimum:
+            out.append(Traffic(", ".join(names), loaded, stored, moved, minimum))
+    return out

@@ -5,6 +5,7 @@ order where a seed asks for it, tells where each thread stood when a block fails
 """
 
 from collections.abc import Generator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import not_all, source_lane
 
 WARP = 32
+_banks, _sectors = lru_cache(4096)(bank_access), lru_cache(4096)(sector_access)
 Event = tuple[Any, ...]
 
 
@@ -197,9 +199,7 @@ class Threads:
         return Element(cells, element, typed, 0, shape, strides, alloc.name, address)
 
     # ---- waiting
-    def _meet(
-        self, live: dict[int, Any], waiting: dict[int, Event], faults: list[Finding]
-    ) -> int | None:
+    def _meet(self, live: dict[int, Any], waiting: dict[int, Event], faults: list[Finding]) -> int | None:
         """The barrier at which the block stands; that not all threads do is a fault."""
         if not waiting:
             return None
@@ -360,14 +360,14 @@ class Threads:
             if entry.piece.space == "local":
                 continue
             if entry.piece.space == "shared":
-                bank = bank_access(addresses, entry.width)
+                bank = _banks(tuple(addresses), entry.width)
                 tally.wavefronts += bank.wavefronts
                 tally.phases += bank.phases
                 tally.ways = max(tally.ways, bank.ways)
                 tally.used += len(lanes) * entry.width
                 worst = bank.wavefronts
             else:
-                sectors = sector_access(addresses, entry.width)
+                sectors = _sectors(tuple(addresses), entry.width)
                 tally.sectors += sectors.sectors
                 tally.used += sectors.used
                 worst = sectors.sectors
@@ -471,7 +471,9 @@ class Threads:
             if len(values) > SNAPSHOT_CELLS:
                 continue
             shape = cells.extents if int(np.prod(cells.extents)) == len(values) else (len(values),)
-            touched = [{e.cell for e in log if e.piece is cells and (e.kind == "read") is read} for read in (False, True)]
+            touched = [
+                {e.cell for e in log if e.piece is cells and (e.kind == "read") is read} for read in (False, True)
+            ]
             snapshot.arrays[cells.name] = Contents(
                 shape, [v if i in cells.written else None for i, v in enumerate(values)],
                 sorted(touched[0]), sorted(touched[1]),
@@ -481,5 +483,3 @@ class Threads:
 
 def _int32(bits: int) -> int:
     return bits - (1 << 32) if bits >> 31 else bits
-
-

@@ -27,6 +27,8 @@ class Site:
     """Lines of the loops around it."""
     width: int
     """Bytes a thread moves."""
+    roots: frozenset[str] = frozenset()
+    """What the array may look into."""
 
 
 @dataclass(slots=True, eq=False)
@@ -370,5 +372,3 @@ class Program:
     syncs_warps: bool = False
     typed: dict[tuple[object, ...], "Function | None"] = field(default_factory=dict)
     """Device functions by the types of a call; ``None`` while one is being typed."""
-
-

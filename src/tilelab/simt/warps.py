@@ -75,7 +75,10 @@ def _all_come(rt: "Lanes", named: NDArray[np.int64], on: NDArray[np.bool_], name
     wanted = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, :, None]
     missing = wanted.any(axis=1) & exists & ~on
     alone = on & ~(named >> _LANE & 1).astype(bool)
-    for bad, why in ((missing, "is named in its mask but does not come there"), (alone, "is not named in its own mask")):
+    for bad, why in (
+        (missing, "is named in its mask but does not come there"),
+        (alone, "is not named in its own mask"),
+    ):
         if bad.any():
             warp, lane = (int(i) for i in np.argwhere(bad)[0])
             block = warp // rt.warps_per_block
@@ -93,7 +96,9 @@ def source_lane(name: str, lane: Any, argument: Any) -> Any:
     lane, argument = np.asarray(lane), np.asarray(argument)
     if name == "shfl_sync":
         return argument % WARP
-    source = {"shfl_up_sync": lane - argument, "shfl_down_sync": lane + argument, "shfl_xor_sync": lane ^ argument}[name]
+    source = {"shfl_up_sync": lane - argument, "shfl_down_sync": lane + argument, "shfl_xor_sync": lane ^ argument}[
+        name
+    ]
     return np.where((source < 0) | (source >= WARP), lane, source)
 
 
@@ -117,9 +122,7 @@ def _shuffle(
     return np.take_along_axis(values, source, axis=1)
 
 
-def not_all(
-    kernel: str, name: str, line: int, thread: Dim3, why: str, block: Dim3, linear: int, phase: int
-) -> Finding:
+def not_all(kernel: str, name: str, line: int, thread: Dim3, why: str, block: Dim3, linear: int, phase: int) -> Finding:
     """Say a warp instruction whose lanes do not fit together."""
     return Finding(
         kind="warp", kernel=kernel, lines=(line,),

@@ -1,0 +1,132 @@
+"""A report as a page in a notebook: findings, the source line by line, banks, sectors, traffic, and phases."""
+
+from collections.abc import Iterable
+from html import escape
+
+from tilelab.draw.banks import bank_heat_map, bank_queue
+from tilelab.draw.colours import ramp
+from tilelab.draw.grid import Cell, grid
+from tilelab.draw.phases import slider
+from tilelab.draw.traffic import coalescing
+from tilelab.simt.ledger import Contents, Snapshot
+from tilelab.simt.report import Report
+from tilelab.simt.table import by_line
+
+_STYLE = """<style>
+.tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
+html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{--tl-bad:#ff9c94;--tl-warn:#f2cc60;--tl-good:#7ee2a8}
+.tl-report table{border-collapse:collapse;margin:.5em 0;font-size:.85em}
+.tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
+.tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
+.tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
+.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)} .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
+.tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
+.tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
+</style>"""
+#: Pictures of one kind at most, and cells of a shared array that are still written out.
+_PICTURES, _CELLS = 4, 1024
+
+
+def as_html(report: Report) -> str:
+    """The report as HTML that needs nothing else."""
+    parts = [_STYLE, '<div class="tl-report">', _findings(report), _source(report), _banks(report)]
+    parts += [_sectors(report), _traffic(report), _phases(report), "</div>"]
+    return "\n".join(parts)
+
+
+def _findings(report: Report) -> str:
+    size = f"grid {report.grid}, block {report.block}"
+    if not report.findings:
+        return f'<p><b>{escape(report.kernel)}</b>, {size}: <span class="tl-g">nothing wrong was found.</span></p>'
+    items = []
+    for finding in report.findings:
+        mark = "b" if finding.severity == "error" else "w"
+        items.append(
+            f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
+            f"<i>{escape(finding.hint)}</i></li>"
+        )
+    ended = "" if report.complete else " It ended the run; counts are of the blocks before."
+    return f"<p><b>{escape(report.kernel)}</b>, {size}.{ended}</p><ul>{''.join(items)}</ul>"
+
+
+def _source(report: Report) -> str:
+    bad = {line for f in report.findings if f.severity == "error" for line in f.lines}
+    doubtful = {a.line for a in report.conflicts} | {line for f in report.findings for line in f.lines}
+    rows = []
+    for number, text in report.source:
+        mark = ' class="tl-bad"' if number in bad else ' class="tl-warn"' if number in doubtful else ""
+        notes = "<br>".join(escape(note) for note in by_line(report, number))
+        rows.append(
+            f'<tr{mark}><td class="tl-n">{number}</td><td><code>{escape(text)}</code></td><td>{notes}</td></tr>'
+        )
+    head = '<tr><th class="tl-n">line</th><th>source</th><th>what happened</th></tr>'
+    return f'<div class="tl-scroll"><table>{head}{"".join(rows)}</table></div>'
+
+
+def _banks(report: Report) -> str:
+    shared = [a for a in report.accesses if a.space == "shared" and a.example]
+    if not shared:
+        return ""
+    rows = [(f"line {a.line} {a.kind} {a.text}", a.example, a.width) for a in shared]
+    parts = [bank_heat_map(rows).svg]
+    for access in report.conflicts[:_PICTURES]:
+        title = f"Line {access.line}: {access.text} is a {access.ways}-way conflict; who waits at which bank"
+        parts.append(bank_queue(access.example, access.width, title).svg)
+    return _wide(parts)
+
+
+def _sectors(report: Report) -> str:
+    moved = [a for a in report.accesses if a.space == "global" and a.example]
+    moved.sort(key=lambda a: a.efficiency or 0)
+    return _wide(
+        coalescing(
+            a.example, a.width, f"Line {a.line}: {a.kind} {a.text}, its worst warp ({a.efficiency:.0%} used over all)"
+        ).svg
+        for a in moved[:_PICTURES]
+    )
+
+
+def _wide(parts: Iterable[str]) -> str:
+    return "".join(f'<div class="tl-scroll">{part}</div>' for part in parts)
+
+
+def _traffic(report: Report) -> str:
+    if not report.traffic:
+        return ""
+    names = ("loaded", "stored", "in sectors", "at least", "× the least")
+    head = "<tr><th>array</th>" + "".join(f'<th class="tl-n">{n}</th>' for n in names) + "</tr>"
+    rows = []
+    for t in report.traffic:
+        cells = (f"{t.loaded:,}", f"{t.stored:,}", f"{t.moved:,}", f"{t.minimum:,}", f"{t.moved / t.minimum:.1f}")
+        numbers = "".join(f'<td class="tl-n">{c}</td>' for c in cells)
+        rows.append(f"<tr><td>{escape(t.array)}</td>{numbers}</tr>")
+    return f"<p>Global memory, bytes:</p><table>{head}{''.join(rows)}</table>"
+
+
+def _phases(report: Report) -> str:
+    frames = [(_caption(s), _wide([_contents(name, c) for name, c in s.arrays.items()])) for s in report.snapshots]
+    if not frames or not any(s.arrays for s in report.snapshots):
+        return ""
+    return slider(frames, "Shared memory of one block, phase by phase:")
+
+
+def _caption(snapshot: Snapshot) -> str:
+    end = f"at the barrier of line {snapshot.line}" if snapshot.line is not None else "at the end"
+    return f"phase {snapshot.phase}, {end}. Framed values were written in this phase."
+
+
+def _contents(name: str, contents: Contents) -> str:
+    columns = contents.shape[-1]
+    numbers = [v for v in contents.values if v is not None]
+    low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
+    written = set(contents.written)
+    cells = []
+    for i, value in enumerate(contents.values[:_CELLS]):
+        new = i in written
+        text = "·" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+        paint = "hole" if value is None else ramp((value - low) / (high - low) if high > low else 0.5)
+        cells.append(Cell(f"[{text}]" if new else text, paint))
+    rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
+    rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))
+    cut = f" (first {_CELLS} of {len(contents.values)})" if len(contents.values) > _CELLS else ""
+    return grid(rows, f"{name}{cut}").svg

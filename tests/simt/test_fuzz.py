@@ -1,0 +1,105 @@
+"""Random kernels: the two engines, and an oracle of races that knows nothing of either, must agree.
+
+300 kernels by default; ``TILELAB_FUZZ=3000`` runs as many, ``TILELAB_FUZZ_SEED`` starts elsewhere.
+"""
+
+import importlib.util
+import os
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from random_kernels import module_text
+
+from tilelab.simt import SimtError, cuda
+from tilelab.simt.threads import Threads
+
+COUNT = int(os.environ.get("TILELAB_FUZZ", "300"))
+FIRST = int(os.environ.get("TILELAB_FUZZ_SEED", "0"))
+PARTS = 6
+
+
+def arguments(threads):
+    return np.zeros(3 * threads, np.int32), np.zeros(5, np.int32), np.arange(3 * threads, dtype=np.int32) % 7
+
+
+def outcome(kernel, threads, **options):
+    """What a plain launch does: the kind of its error, or its results."""
+    args = arguments(threads)
+    try:
+        cuda.simulate(kernel, **options)[3, threads](*args)
+    except SimtError as error:
+        return error.finding.kind, None
+    return "right", [a.tolist() for a in args]
+
+
+def counts(kernel, threads, **options):
+    """All that a report counts."""
+    report = cuda.inspect(kernel, **options)[3, threads](*arguments(threads))
+    record = report.to_dict()
+    for access in record["accesses"]:
+        del access["example"]  # one of several worst warps
+    return {name: record[name] for name in ("accesses", "branches", "arithmetic", "traffic", "barriers")}
+
+
+@pytest.fixture
+def oracle(monkeypatch):
+    """Races by brute force: every pair of accesses of one phase, for each block and between blocks."""
+    racing = []
+    before = defaultdict(set)
+    settle = Threads._settle
+
+    def watch(self, closing, faults):
+        cells = defaultdict(set)
+        for t in self.threads:
+            for e in t.log:
+                if e.piece.space in ("shared", "global"):
+                    cells[id(e.piece), e.cell].add((e.kind, e.thread, e.epoch, e.value))
+        for here in cells.values():
+            for kind, thread, epoch, value in here:
+                for other_kind, other, other_epoch, other_value in here:
+                    ordered = thread // 32 == other // 32 and epoch != other_epoch
+                    if thread != other and {kind, other_kind} not in ({"read"}, {"atomic"}) and not ordered:
+                        equal = kind == other_kind == "write" and value == other_value
+                        racing.append("harmless" if equal else "race")
+        log = [entry for t in self.threads for entry in t.log if entry.piece.space == "global"]
+        now = {(e.piece.memory, e.cell, e.kind, self.linear_block) for e in log}
+        for memory, cell, kind, block in now:
+            for other_kind, other_block in before[memory, cell]:
+                if block != other_block and {kind, other_kind} not in ({"read"}, {"atomic"}):
+                    racing.append("race")
+        for memory, cell, kind, block in now:
+            before[memory, cell].add((kind, block))
+        settle(self, closing, faults)
+
+    monkeypatch.setattr(Threads, "_settle", watch)
+    return racing, before
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_kernels(part, tmp_path, oracle):
+    seeds = range(FIRST + part * COUNT // PARTS, FIRST + (part + 1) * COUNT // PARTS)
+    path = tmp_path / f"random_{part}.py"
+    path.write_text(module_text(seeds))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kinds = Counter()
+    for seed in seeds:
+        kernel = getattr(module, f"kernel_{seed}")
+        threads = (64, 48, 96)[seed % 3]
+        racing, before = oracle
+        racing.clear()
+        before.clear()
+        plain = outcome(kernel, threads, engine="threads")
+        brute = set(racing)
+        together = outcome(kernel, threads, engine="lanes")
+        alone = outcome(kernel, threads, engine="lanes", chunk=threads)
+        assert together[0] == alone[0] == plain[0], f"seed {seed}: {together[0]}, {alone[0]}, {plain[0]}"
+        assert ("race" in brute) == (plain[0] == "race"), f"seed {seed}: brute force says {brute}, engines {plain[0]}"
+        assert together == alone == plain or "harmless" in brute, f"seed {seed}: results differ"
+        if plain[0] == "right" and "harmless" not in brute:
+            assert counts(kernel, threads, engine="lanes") == counts(kernel, threads, engine="threads"), f"seed {seed}"
+        kinds[plain[0]] += 1
+    assert kinds["right"] >= len(seeds) // 10, kinds
+    assert len(kinds) >= 3, kinds
