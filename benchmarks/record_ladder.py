@@ -1,0 +1,73 @@
+"""The ladder of fp32 products beside cuBLAS, on a GPU.
+
+    python benchmarks/record_ladder.py [--json] [--sides 1024,2048] [--record benchmarks/records/ladder_h200.json]
+
+Every product is checked, inputs are fresh every round, the L2 is cleared before each timing, candidates take turns.
+"""
+
+import time
+from pathlib import Path
+
+import click
+
+from tilelab.cudacpp import device
+from tilelab.kernels.ladder import LADDER, LARGE, SMALL
+from tilelab.measure import gpu
+from tilelab.measure.compare import DISTRIBUTION, compare
+from tilelab.measure.records import conclude, target, where_gpu
+from tilelab.measure.rounds import Rule
+
+SHAPES = [(1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4095, 4097, 4093)]
+#: Share of cuBLAS that the last rung has to reach.
+BOUNDS = {(2048, 2048, 2048): 0.85, (4096, 4096, 4096): 0.9, (8192, 8192, 8192): 0.9, (4095, 4097, 4093): 0.8}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--sides", default="", help="only these cubes, such as 1024,2048")
+@click.option("--record", type=click.Path(path_type=Path), help="also write a recorded run there")
+def main(as_json: bool, sides: str, record: Path | None) -> None:
+    """Measure and print a row for each rung and shape."""
+    shapes = [(int(side),) * 3 for side in sides.split(",")] if sides else SHAPES
+    builds = {}
+    for name, kernel in [(one.name, one.kernel) for one in LADDER] + [("warp_tiled, small tile", SMALL.kernel)]:
+        start = time.perf_counter()
+        loaded = device.load(kernel)
+        builds[name] = {
+            "seconds": time.perf_counter() - start,
+            "registers": loaded.registers,
+            "static_shared": loaded.static_shared,
+        }
+    comparison = compare(
+        {one.name: one for one in LADDER}, shapes, rule=Rule(least=7, most=40, width=0.005, seconds=12)
+    )
+    rows = comparison.as_dicts()
+    last = {tuple(row[key] for key in "MNK"): row for row in rows if row["kernel"] == LADDER[-1].name}
+    targets = [
+        target(
+            f"{LADDER[-1].name} over cuBLAS at {'×'.join(map(str, shape))}",
+            last[shape]["percent_of_cublas"] / 100,
+            bound,
+            ">=",
+        )
+        for shape, bound in BOUNDS.items()
+        if shape in last
+    ]
+    targets.append(target("rows with trouble", sum(bool(row["trouble"]) for row in rows), 0, "<="))
+    targets.append(target("slowest NVRTC build, s", max(build["seconds"] for build in builds.values()), 2.0, "<="))
+    where = where_gpu(
+        DISTRIBUTION,
+        l2=comparison.l2,
+        before=comparison.before,
+        after=comparison.after,
+        fp32_ceiling_tflops=gpu.fp32_ceiling() / 1e12,
+        copy_tb_s=gpu.bandwidth_ceiling() / 1e12,
+        builds=builds,
+        tiles={"large": f"{LARGE.bm}×{LARGE.bn}", "small": f"{SMALL.bm}×{SMALL.bn}"},
+        denominator="cuBLAS fp32 with TF32 off, row-major: the faster of torch.mm(out=) and cublasSgemm",
+    )
+    conclude(rows, targets, where, as_json, record)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Compilers' messages, cut down to what a learner needs: the first error, at the learner's own line."""
+
+import re
+
+from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.source import excerpt, without_comments
+
+#: The name under which every compiler sees the learner's source.
+FILE = "kernel.cu"
+#: Characters of one error that are shown.
+LONGEST = 400
+
+_FORMS = (
+    re.compile(  # nvcc, nvrtc
+        r"^(?P<file>[^\s(:][^(:\n]*)\((?P<line>\d+)\)\s*: (?:catastrophic |fatal )?error(?: #[\d-]+\w*)?:? "
+        r"(?P<what>.*)$",
+        re.M,
+    ),
+    re.compile(r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.M),  # g++
+)
+_MISSING_HEADER = re.compile(
+    r"[\"'‘]?([\w./+-]+)[\"'’]?: No such file|(?:cannot|could not) open source file \"([^\"]+)\""
+)
+_SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+
+#: Header -> what brings it. The first match of the start of the name counts.
+_PACKAGES = (
+    ("cute/", 'pip install nvidia-cutlass (the CuTe headers), and build with backend="nvcc"'),
+    ("cutlass/", 'pip install nvidia-cutlass (the CUTLASS headers), and build with backend="nvcc"'),
+    ("cuda/std/", "pip install nvidia-cuda-cccl (libcu++), or take the header of the CUDA toolkit"),
+    ("cuda/", "pip install nvidia-cuda-cccl (libcu++), or take the header of the CUDA toolkit"),
+    ("cub/", "pip install nvidia-cuda-cccl"),
+    ("thrust/", "pip install nvidia-cuda-cccl"),
+    ("cuda_", "pip install nvidia-cuda-runtime, or set CUDA_PATH to a CUDA toolkit"),
+    ("torch/", "use load_inline, which builds host code against PyTorch; Kernel takes device code alone"),
+)
+_STANDARD = (
+    'NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend="nvcc"'
+)
+
+
+def errors(log: str) -> list[tuple[str, int, str]]:
+    """All errors of a log as (file, line, message), in the order of the log."""
+    found = [(m.start(), m["file"], int(m["line"]), m["what"]) for form in _FORMS for m in form.finditer(log)]
+    return [(file, line, what) for _, file, line, what in sorted(found)]
+
+
+def explain(log: str, source: str, compiler: str) -> BuildError:
+    """A compiler's log as one error: the learner's line first, then what is wrong with it.
+
+    Parameters
+    ----------
+    log
+        Everything the compiler printed.
+    source
+        The learner's source, which the compiler saw under the name :data:`FILE`.
+    compiler
+        What to call it: ``nvrtc``, ``nvcc``, ``g++``.
+    """
+    all_errors = errors(log)
+    own = [(line, what) for file, line, what in all_errors if file.rsplit("/", 1)[-1] == FILE]
+    named = re.search(rf"(?:^|/|\"){FILE}[:(](\d+)|\"[^\"\n]*{FILE}\" at line (\d+)", log, re.M)
+    if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
+        own = [(int(named[1] or named[2]), all_errors[0][2])]
+    if own:
+        line, what = own[0]
+        line = _where_a_semicolon_is_missing(source, line, what)
+        wanted = _MISSING_HEADER.search(what)
+        if wanted:
+            what = _remedy(next(name for name in wanted.groups() if name))
+        if len(what) > LONGEST:  # templates: the types alone can fill pages
+            what = what[:LONGEST] + " … (.log holds the rest)"
+        more = len({number for number, _ in own}) - 1
+        rest = f"\n({more} more line{'s' if more > 1 else ''} with errors; .log holds the whole output)" if more else ""
+        return BuildError(
+            f"line {line}: {excerpt(source, line)}\n{what.strip()} [{compiler}]\n\n{excerpt(source, line, 1)}{rest}",
+            log,
+        )
+    too_much = _SHARED.search(log)
+    if too_much:
+        asked, most = (int(number, 16) for number in too_much.groups())
+        return BuildError(
+            f"{asked} bytes of static shared memory, but {most} is the most a kernel may declare; use dynamic shared "
+            "memory (extern __shared__ float buffer[]; and shared=bytes), which can opt in to more",
+            log,
+        )
+    wanted = _MISSING_HEADER.search(log)
+    if wanted:
+        return BuildError(_remedy(next(name for name in wanted.groups() if name)), log)
+    if all_errors:
+        file, line, what = all_errors[0]
+        return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", log)
+    first = next(
+        (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
+    )
+    return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", log)
+
+
+def _where_a_semicolon_is_missing(source: str, line: int, what: str) -> int:
+    """Compilers notice a missing semicolon at the next line's first word; the learner left it out a line earlier."""
+    if not re.search(r"expected.*[\"'‘];[\"'’]", what):
+        return line
+    lines = without_comments(source).splitlines()
+    before = next((n for n in range(line - 1, 0, -1) if lines[n - 1].strip()), 0)
+    return before if before and not re.search(r"[;{}:,>+\-*/=&|(]\s*$", lines[before - 1]) else line
+
+
+def _remedy(header: str) -> str:
+    for start, remedy in _PACKAGES:
+        if header.startswith(start):
+            return f"the header {header} was not found: {remedy}"
+    return f"the header {header} was not found: {_STANDARD}"

@@ -1,0 +1,1 @@
+#include "tilelab_cuda.h"

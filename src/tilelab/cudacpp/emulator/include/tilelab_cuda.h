@@ -1,0 +1,204 @@
+// CUDA C++ on a CPU: what a kernel sees when the host's compiler builds it.
+//
+// Every thread of a block is a fibre of one operating system thread, so at any moment exactly one CUDA thread runs
+// and `tilelab_now` says which. The fibres change over at barriers and warp operations, in runtime.cpp.
+// Shared arrays are static variables: blocks run one after another, and the runtime poisons them before each block.
+#pragma once
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __shared__ static __attribute__((section("tilelab_shared"), used))
+#define __CUDA_ARCH__ 900
+#define __CUDACC__ 1
+#define TILELAB_EMULATION 1
+// The word asm opens inline PTX, which no CPU runs.
+#define asm _Pragma("GCC error \"inline PTX (asm) cannot run in emulation: it needs a GPU\"") __asm__
+
+#include "tilelab_vectors.h"
+
+// ---- the thread that runs now
+struct TilelabThread { uint3 thread, block; dim3 block_dim, grid_dim; };
+extern "C" const TilelabThread* tilelab_now;
+#define threadIdx (tilelab_now->thread)
+#define blockIdx (tilelab_now->block)
+#define blockDim (tilelab_now->block_dim)
+#define gridDim (tilelab_now->grid_dim)
+constexpr int warpSize = 32;
+
+// ---- what runtime.cpp offers
+enum TilelabVote { TILELAB_NONE, TILELAB_COUNT, TILELAB_AND, TILELAB_OR };
+extern "C" {
+extern char tilelab_dynamic_shared[];
+int tilelab_barrier(int line, int vote, int predicate);
+// All lanes of `mask` give a value and see everyone's: values[lane], valid where `present` has the lane's bit.
+struct TilelabWarp { uint64_t values[32]; unsigned present; int lane; };
+const TilelabWarp* tilelab_warp(int line, unsigned mask, uint64_t value);
+unsigned tilelab_active();
+void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
+void tilelab_copy_commit();
+void tilelab_copy_wait(unsigned newest_left);
+void tilelab_atomic(const volatile void* address, size_t bytes, int line);  // tells the checker
+void tilelab_trap(int line);
+}
+
+// ---- barriers and warps
+#define __syncthreads() ((void)tilelab_barrier(__LINE__, TILELAB_NONE, 0))
+#define __syncthreads_count(p) tilelab_barrier(__LINE__, TILELAB_COUNT, (p) != 0)
+#define __syncthreads_and(p) tilelab_barrier(__LINE__, TILELAB_AND, (p) != 0)
+#define __syncthreads_or(p) tilelab_barrier(__LINE__, TILELAB_OR, (p) != 0)
+#define __trap() tilelab_trap(__LINE__)
+
+template <class T> inline uint64_t tilelab_bits(T value) {
+    static_assert(sizeof(T) <= 8, "a warp moves values of up to 8 bytes");
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+template <class T> inline T tilelab_value(uint64_t bits) {
+    T value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) { tilelab_warp(__builtin_LINE(), mask, 0); }
+inline unsigned __activemask() { return tilelab_active(); }
+template <class T> inline T tilelab_shuffle(int line, unsigned mask, T value, int source, int low, int high) {
+    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(value));
+    const bool inside = source >= low && source <= high && (warp->present >> source & 1);
+    return inside ? tilelab_value<T>(warp->values[source]) : value;
+}
+inline int tilelab_lane() {
+    const TilelabThread* t = tilelab_now;
+    return (t->thread.x + t->block_dim.x * (t->thread.y + t->block_dim.y * t->thread.z)) & 31;
+}
+template <class T> inline T __shfl_sync(unsigned mask, T v, int source, int width = 32, int line = __builtin_LINE()) {
+    const int low = tilelab_lane() & -width;
+    return tilelab_shuffle(line, mask, v, low + (source & (width - 1)), low, low + width - 1);
+}
+template <class T> inline T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32, int line = __builtin_LINE()) {
+    const int lane = tilelab_lane(), low = lane & -width;
+    return tilelab_shuffle(line, mask, v, lane - (int)d, low, low + width - 1);
+}
+template <class T> inline T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32, int line = __builtin_LINE()) {
+    const int lane = tilelab_lane(), low = lane & -width;
+    return tilelab_shuffle(line, mask, v, lane + (int)d, low, low + width - 1);
+}
+template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int other, int width = 32, int line = __builtin_LINE()) {
+    const int lane = tilelab_lane(), low = lane & -width;
+    return tilelab_shuffle(line, mask, v, lane ^ other, 0, low + width - 1);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, int line = __builtin_LINE()) {
+    const TilelabWarp* warp = tilelab_warp(line, mask, predicate != 0);
+    unsigned ballot = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        if (warp->present >> lane & 1) ballot |= (unsigned)warp->values[lane] << lane;
+    return ballot;
+}
+inline int __any_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, p, line) != 0; }
+inline int __all_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, !p, line) == 0; }
+template <class T> inline unsigned __match_any_sync(unsigned mask, T v, int line = __builtin_LINE()) {
+    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(v));
+    unsigned same = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        if ((warp->present >> lane & 1) && warp->values[lane] == tilelab_bits(v)) same |= 1u << lane;
+    return same;
+}
+template <class T, class F> inline T tilelab_reduce(int line, unsigned mask, T v, F combine) {
+    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(v));
+    bool first = true;
+    T total{};
+    for (int lane = 0; lane < 32; ++lane) {
+        if (!(warp->present >> lane & 1)) continue;
+        const T one = tilelab_value<T>(warp->values[lane]);
+        total = first ? one : combine(total, one);
+        first = false;
+    }
+    return total;
+}
+#define TILELAB_REDUCE(name, expression) \
+    template <class T> inline T name(unsigned mask, T v, int line = __builtin_LINE()) { \
+        return tilelab_reduce(line, mask, v, [](T a, T b) { return (T)(expression); }); \
+    }
+TILELAB_REDUCE(__reduce_add_sync, a + b)
+TILELAB_REDUCE(__reduce_min_sync, a < b ? a : b)
+TILELAB_REDUCE(__reduce_max_sync, a > b ? a : b)
+TILELAB_REDUCE(__reduce_and_sync, a & b)
+TILELAB_REDUCE(__reduce_or_sync, a | b)
+TILELAB_REDUCE(__reduce_xor_sync, a ^ b)
+
+// ---- memory: fences order what one operating system thread does anyway
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __threadfence_system() {}
+template <class T> inline T __ldg(const T* p) { return *p; }
+template <class T> inline T __ldcg(const T* p) { return *p; }
+template <class T> inline T __ldca(const T* p) { return *p; }
+template <class T> inline T __ldcs(const T* p) { return *p; }
+template <class T> inline void __stcg(T* p, T v) { *p = v; }
+template <class T> inline void __stcs(T* p, T v) { *p = v; }
+template <class T> inline void __stwt(T* p, T v) { *p = v; }
+inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
+
+// ---- asynchronous copies: nothing arrives before the wait that the source asks for
+inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
+    tilelab_copy_async(to, from, bytes, zeros);
+}
+inline void __pipeline_commit() { tilelab_copy_commit(); }
+inline void __pipeline_wait_prior(unsigned newest_left) { tilelab_copy_wait(newest_left); }
+
+// ---- atomics: one thread runs at a time, so a plain update is atomic; the checker is told
+#define TILELAB_UNSEEN __attribute__((no_sanitize("thread", "undefined"), noinline))
+template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next) {
+    tilelab_atomic(p, sizeof(T), line);
+    const T old = *(volatile T*)p;
+    *(volatile T*)p = next(old);
+    return old;
+}
+// The operand takes no part in deduction, so atomicAdd(&x, 1) works for an unsigned x as it does in CUDA.
+template <class T> struct TilelabSame { using type = T; };
+template <class T> using TilelabOperand = typename TilelabSame<T>::type;
+#define TILELAB_ATOMIC(name, expression) \
+    template <class T> inline T name(T* p, TilelabOperand<T> v, int line = __builtin_LINE()) { \
+        return tilelab_update(line, p, [v](T old) TILELAB_UNSEEN -> T { return (T)(expression); }); \
+    }
+TILELAB_ATOMIC(atomicAdd, old + v)
+TILELAB_ATOMIC(atomicSub, old - v)
+TILELAB_ATOMIC(atomicMin, v < old ? v : old)
+TILELAB_ATOMIC(atomicMax, v > old ? v : old)
+TILELAB_ATOMIC(atomicExch, v)
+TILELAB_ATOMIC(atomicInc, old >= v ? T(0) : old + T(1))
+TILELAB_ATOMIC(atomicDec, old == T(0) || old > v ? v : old - T(1))
+TILELAB_ATOMIC(atomicAnd, old & v)
+TILELAB_ATOMIC(atomicOr, old | v)
+TILELAB_ATOMIC(atomicXor, old ^ v)
+template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
+    return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; });
+}
+
+#include "tilelab_arithmetic.h"
+
+// ---- the way in: the runtime hands over one pointer an argument
+template <class... P> struct TilelabEntry {
+    template <int... I> struct Indices {};
+    template <int N, int... I> struct Count : Count<N - 1, N - 1, I...> {};
+    template <int... I> struct Count<0, I...> { using type = Indices<I...>; };
+    template <int... I> static void go(void (*kernel)(P...), void** a, Indices<I...>) { kernel(*(P*)a[I]...); }
+    static void call(void (*kernel)(P...), void** a) { go(kernel, a, typename Count<sizeof...(P)>::type()); }
+};
+template <class... P> inline void tilelab_call(void (*kernel)(P...), void** arguments) {
+    TilelabEntry<P...>::call(kernel, arguments);
+}
+template <class... P> constexpr int tilelab_arity(void (*)(P...)) { return sizeof...(P); }

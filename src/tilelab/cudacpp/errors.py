@@ -1,0 +1,25 @@
+"""What can go wrong between a CUDA C++ source and its result."""
+
+
+class CudaError(Exception):
+    """Anything that :mod:`tilelab.cudacpp` raises of itself."""
+
+
+class BuildError(CudaError):
+    """The source does not compile, or what would compile it is missing. ``log`` holds the compiler's whole output."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class LaunchError(CudaError, ValueError):
+    """A launch that no GPU would run, or arguments that do not fit the kernel. Nothing has run."""
+
+
+class KernelFault(CudaError):
+    """A kernel that went wrong while it ran: out of bounds, a race, a barrier that not all threads reach, a crash."""
+
+    def __init__(self, message: str, findings: "tuple[object, ...]" = ()) -> None:
+        super().__init__(message)
+        self.findings = findings

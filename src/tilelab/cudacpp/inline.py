@@ -1,0 +1,86 @@
+"""The lecture's way: C++ with CUDA inside, bound to Python by PyTorch's ``load_inline``.
+
+PyTorch's own function has traps that this one takes away: a name used twice quietly gives the first build, a failed
+build stays failed until its folder is deleted, missing tools end in a page of log. It takes most of a minute, for it
+compiles PyTorch's headers; :class:`~tilelab.cudacpp.kernel.Kernel` takes under a second.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from tilelab.cudacpp import nvcc
+from tilelab.cudacpp.diagnostics import FILE, explain
+from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.processes import cache_folder
+
+
+def module_name(cpp_source: str, cuda_source: str, flags: Sequence[str], arch: str) -> str:
+    """A name that changes whenever anything that goes into the build does."""
+    text = "\0".join([cpp_source, cuda_source, arch, *flags])
+    return f"tilelab_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def load_inline(
+    cpp_source: str,
+    cuda_source: str,
+    functions: Sequence[str],
+    flags: Sequence[str] = (),
+    arch: str | None = None,
+    force: bool = False,
+) -> Any:
+    """Build host and device code as a PyTorch extension and import it.
+
+    Parameters
+    ----------
+    cpp_source
+        Declarations of the functions, such as ``torch::Tensor matmul(torch::Tensor a, torch::Tensor b);``.
+    cuda_source
+        Kernels, and the functions that launch them.
+    functions
+        Names to bind.
+    flags
+        For ``nvcc``. ``-O2`` here reaches the host compiler; device code is at its highest level already.
+    arch
+        ``sm_90`` and the like; of the first GPU where not given.
+    force
+        Build again although nothing has changed.
+
+    Raises
+    ------
+    BuildError
+        PyTorch, ninja or nvcc is missing, or the sources do not compile (with the line).
+    """
+    try:
+        import torch
+        from torch.utils import cpp_extension
+    except ImportError:
+        raise BuildError("load_inline is PyTorch's: pip install torch") from None
+    nvcc.find()
+    if shutil.which("ninja") is None:
+        raise BuildError("load_inline builds with ninja, which is not installed: pip install ninja")
+    if arch is None:
+        if not torch.cuda.is_available():
+            raise BuildError('load_inline builds for the GPU at hand and there is none; name one, such as arch="sm_90"')
+        arch = "sm_{}{}".format(*torch.cuda.get_device_capability())
+    full = nvcc.target(arch)
+    name = module_name(cpp_source, cuda_source, [*flags, *functions], full)
+    folder = cache_folder() / "load_inline" / name
+    if force:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return cpp_extension.load_inline(
+            name=name,
+            cpp_sources=cpp_source,
+            # PyTorch puts lines of its own in front; errors are to count the learner's.
+            cuda_sources=f'#line 1 "{FILE}"\n{cuda_source}',
+            functions=list(functions),
+            # With a target among the flags PyTorch adds none of its own list, which knows no sm_90a.
+            extra_cuda_cflags=[f"-gencode=arch={full.replace('sm_', 'compute_')},code={full}", *flags],
+            build_directory=str(folder),
+        )
+    except (RuntimeError, ImportError, OSError) as error:
+        shutil.rmtree(folder, ignore_errors=True)  # so that the next try starts afresh
+        raise explain(str(error), cuda_source, "nvcc") from None

@@ -1,0 +1,191 @@
+"""A CUDA C++ kernel as a value: one source that runs on a GPU and, emulated, on a CPU."""
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tilelab.cudacpp import emulation
+from tilelab.cudacpp.arguments import Argument, Array, bind
+from tilelab.cudacpp.errors import BuildError, KernelFault
+from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
+from tilelab.cudacpp.source import Parameter, signature
+from tilelab.hardware.limits import Capability, capability
+
+BACKENDS = ("nvrtc", "nvcc")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A ``__global__`` function with everything needed to launch it.
+
+    Parameters
+    ----------
+    source
+        CUDA C++ device code.
+    name
+        The kernel in it; a template with its arguments, ``matmul<16>``. Mark others ``extern "C"`` if you like: it
+        makes no difference here.
+    grid, block
+        One to three extents, x first, or functions of the problem: ``lambda p: (ceil_div(p.N, 16), ceil_div(p.M, 16))``
+        where ``p`` has every scalar argument by name, and every array's shape.
+    shared
+        Dynamic shared bytes a block, or a function of the problem. Above 48 KiB the launch opts in by itself.
+    defines
+        Macros, such as ``{"TILE": 16}``.
+    options
+        Further options for the GPU's compiler.
+    backend
+        ``nvrtc`` (in this process, well under a second) or ``nvcc`` (CuTe and host headers, seconds).
+    device
+        Whose limits hold in emulation, such as ``"H200"`` or ``"sm_86"``. On a GPU that GPU's own hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> double = Kernel("__global__ void twice(float* x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }",
+    ...                 "twice", grid=1, block=lambda p: p.n)
+    >>> x = np.arange(3, dtype=np.float32)
+    >>> double(x, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+
+    source: str
+    name: str
+    grid: Shape = 1
+    block: Shape = 1
+    shared: Size = 0
+    defines: Mapping[str, object] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    backend: str = "nvrtc"
+    device: str = "sm_90"
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without a compiler."""
+        if self.backend not in BACKENDS:
+            raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")
+        _ = self.parameters
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The kernel's parameters, read from the source."""
+        return signature(self.source, self.name)
+
+    @cached_property
+    def macros(self) -> tuple[str, ...]:
+        """``NAME=VALUE`` for each of ``defines``; true is 1."""
+        return tuple(f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in self.defines.items())
+
+    @cached_property
+    def chip(self) -> Capability:
+        """Limits that hold in emulation."""
+        return capability(self.device)
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for this source with its options, for caches and records."""
+        text = "\0".join([self.source, self.name, *self.macros, *self.options, self.backend])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def plan(self, *values: Any) -> tuple[tuple[Argument, ...], Launch]:
+        """Check the arguments and fill in the launch; nothing runs.
+
+        Raises
+        ------
+        LaunchError
+            The arguments do not fit the kernel or one another, or a rule gives no numbers.
+        """
+        arguments = bind(self.parameters, values, self.name)
+        asked = problem(self.parameters, arguments)
+        grid, block = extents("grid", self.grid, asked), extents("block", self.block, asked)
+        return arguments, Launch(grid, block, shared_bytes(self.shared, asked))
+
+    def __call__(self, *values: Any) -> None:
+        """Run on the GPU if the arrays live there, emulated if they live on the CPU; outputs change in place.
+
+        Raises
+        ------
+        BuildError
+            The source does not compile, or a compiler is missing.
+        LaunchError
+            The launch is beyond the device's limits, or the arguments do not fit.
+        KernelFault
+            In emulation: the kernel crashed, hung, diverged at a barrier or wrote outside its arrays.
+        """
+        arguments, launch = self.plan(*values)
+        if any(isinstance(a, Array) and a.device == "gpu" for a in arguments):
+            from tilelab.cudacpp import device
+
+            device.prepare(self, arguments, launch)()
+            return
+        printed = self._emulate(arguments, launch, checked=False).printed
+        if printed:
+            sys.stdout.write(printed)
+
+    def prepared(self, *values: Any) -> Callable[[], None]:
+        """Everything but the launch, done now, on a GPU: what it returns launches and costs some microseconds.
+
+        Raises
+        ------
+        BuildError, LaunchError
+            As for a call.
+        """
+        from tilelab.cudacpp import device
+
+        arguments, launch = self.plan(*values)
+        return device.prepare(self, arguments, launch)
+
+    def emulate(
+        self, *values: Any, checked: bool = False, order: str = "forward", seed: int = 0, seconds: float = 60.0
+    ) -> emulation.Emulation:
+        """Run on the CPU, with a choice.
+
+        Parameters
+        ----------
+        *values
+            The kernel's arguments.
+        checked
+            Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds.
+        order, seed
+            In which order the threads take their turns: ``forward``, ``reverse`` or ``shuffled``.
+        seconds
+            After so long the kernel counts as endless.
+        """
+        arguments, launch = self.plan(*values)
+        return self._emulate(arguments, launch, checked, order, seed, seconds)
+
+    def check(self, *values: Any, seconds: float = 60.0) -> None:
+        """Run on the CPU under the checker, and raise if it finds anything.
+
+        Raises
+        ------
+        KernelFault
+            Its text lists the findings, each with its line; ``findings`` holds them.
+        """
+        findings = self.emulate(*values, checked=True, seconds=seconds).findings
+        if findings:
+            raise KernelFault("\n\n".join(map(str, findings)), findings)
+
+    def build(self, checked: bool = False) -> emulation.Library:
+        """Compile for emulation now instead of at the first call."""
+        reason = emulation.unsupported(self.source)
+        if reason:
+            raise BuildError(reason)
+        return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
+
+    def _emulate(
+        self,
+        arguments: Sequence[Argument],
+        launch: Launch,
+        checked: bool,
+        order: str = "forward",
+        seed: int = 0,
+        seconds: float = 60.0,
+    ) -> emulation.Emulation:
+        library = self.build(checked)
+        return emulation.launch(
+            library, self.source, arguments, launch.grid, launch.block, launch.shared, self.chip, order, seed, seconds
+        )

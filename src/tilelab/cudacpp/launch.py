@@ -1,0 +1,86 @@
+"""Launch rules: grid, block and dynamic shared bytes, as values or as functions of the problem."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from tilelab.cudacpp.arguments import Argument, Array
+from tilelab.cudacpp.errors import LaunchError
+from tilelab.cudacpp.source import Parameter
+
+Extents = tuple[int, int, int]
+#: A grid or block: one to three extents, x first, or a function of the problem that gives them.
+Shape = int | Sequence[int] | Callable[[Any], int | Sequence[int]]
+#: Bytes, or a function of the problem that gives them.
+Size = int | Callable[[Any], int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch with every number filled in."""
+
+    grid: Extents
+    block: Extents
+    shared: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up: how many tiles of ``b`` cover ``a``."""
+    return -(-a // b)
+
+
+def problem(parameters: Sequence[Parameter], arguments: Sequence[Argument]) -> SimpleNamespace:
+    """What a launch rule may ask for: every scalar by its parameter's name, every array as its shape."""
+    return SimpleNamespace(
+        **{
+            parameter.name: argument.shape if isinstance(argument, Array) else argument.value
+            for parameter, argument in zip(parameters, arguments, strict=True)
+            if parameter.name
+        }
+    )
+
+
+def extents(what: str, rule: Shape, asked: SimpleNamespace) -> Extents:
+    """Three extents from a rule; missing ones are 1.
+
+    Raises
+    ------
+    LaunchError
+        The rule gives something else than one to three whole numbers, or asks for an argument the kernel has not.
+    """
+    value = _apply(what, rule, asked)
+    given = (value,) if isinstance(value, int) else tuple(value)
+    if not 1 <= len(given) <= 3 or not all(isinstance(n, int) for n in given):
+        raise LaunchError(f"{what} is {value!r}; one to three whole numbers are needed, x first")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z
+
+
+def shared_bytes(rule: Size, asked: SimpleNamespace) -> int:
+    """Dynamic shared bytes from a rule.
+
+    Raises
+    ------
+    LaunchError
+        The rule gives something else than a whole number from 0 on.
+    """
+    value = _apply("shared", rule, asked)
+    if not isinstance(value, int) or value < 0:
+        raise LaunchError(f"shared is {value!r}; a number of bytes from 0 on is needed")
+    return value
+
+
+def _apply(what: str, rule: Any, asked: SimpleNamespace) -> Any:
+    if not callable(rule):
+        return rule
+    try:
+        return rule(asked)
+    except AttributeError as error:
+        names = ", ".join(vars(asked))
+        raise LaunchError(f"the rule for {what} asks for {error.name!r}; the kernel's arguments are {names}") from None

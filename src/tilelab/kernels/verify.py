@@ -1,0 +1,85 @@
+"""Is this product right? A bound from error analysis, with what is not finite never passing.
+
+A dot product of length K in float32, summed in any order, differs from the exact one by at most γ·Σ|a||b| with
+γ = K·u / (1 − K·u) and u = 2⁻²⁴ (Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1; one rounding less
+where the multiply-add is fused).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a comparison; true if the product is right.
+
+    ``worst`` is the largest error as a share of what is allowed there; ``where`` is its index.
+    """
+
+    right: bool
+    worst: float
+    where: tuple[int, int]
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.right
+
+
+def gamma(length: int, roundoff: float) -> float:
+    """Higham's γ: the relative error bound of a sum of ``length`` products."""
+    return length * roundoff / (1 - length * roundoff)
+
+
+def check_product(C: Any, A: Any, B: Any) -> Verdict:
+    """Compare C with A·B computed in float64.
+
+    Parameters
+    ----------
+    C
+        M×N, float32, as a kernel left it.
+    A, B
+        M×K and K×N, the kernel's inputs; on the CPU.
+
+    Returns
+    -------
+    Verdict
+        Right only if every element is finite and within its own bound. Where the exact result is not finite itself
+        (an overflow, an infinite input) the element has to be equal to it.
+    """
+    import numpy as np
+
+    a, b = np.asarray(A, np.float64), np.asarray(B, np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = a @ b
+        allowed = gamma(a.shape[1], UNIT_ROUNDOFF["float32"]) * (np.abs(a) @ np.abs(b)) + np.finfo(np.float32).tiny
+    return against(np.asarray(C), exact, allowed)
+
+
+def against(C: "np.ndarray[Any, Any]", exact: "np.ndarray[Any, Any]", allowed: "np.ndarray[Any, Any]") -> Verdict:
+    """Compare element by element with an allowance for each; what is not finite where it should be is wrong."""
+    import numpy as np
+
+    if C.shape != exact.shape:
+        return Verdict(False, float("inf"), (0, 0), f"the result has shape {C.shape}, but {exact.shape} is right")
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = np.abs(C.astype(np.float64) - exact) / allowed
+        # Not "share > 1": a NaN compares false with everything.
+        wrong = ~(share <= 1) & ~((exact == C) & ~np.isfinite(exact))
+    count = int(wrong.sum())
+    if not count:
+        worst = int(np.nanargmax(share)) if np.isfinite(share).any() else 0
+        at = divmod(worst, C.shape[1])
+        return Verdict(
+            True, float(share.flat[worst]), at, f"right: the largest error is {share.flat[worst]:.2f} of the bound"
+        )
+    row, column = divmod(int(np.argmax(wrong)), C.shape[1])
+    got, due = C[row, column], exact[row, column]
+    text = f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right"
+    if np.isfinite(got) and np.isfinite(due):
+        text += f" to within {allowed[row, column]:.1g}"
+    return Verdict(False, float("inf"), (row, column), f"{text}; {count} of {C.size} elements are wrong")
