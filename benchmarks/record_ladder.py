@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from tilelab.cudacpp import device
-from tilelab.kernels.ladder import LADDER, LARGE, SMALL
+from tilelab.kernels.ladder import LADDER, LARGE, NARROW, WIDE
 from tilelab.measure import gpu
 from tilelab.measure.compare import DISTRIBUTION, compare
 from tilelab.measure.records import conclude, target, where_gpu
@@ -30,7 +30,10 @@ def main(as_json: bool, sides: str, record: Path | None) -> None:
     """Measure and print a row for each rung and shape."""
     shapes = [(int(side),) * 3 for side in sides.split(",")] if sides else SHAPES
     builds = {}
-    for name, kernel in [(one.name, one.kernel) for one in LADDER] + [("warp_tiled, small tile", SMALL.kernel)]:
+    for name, kernel in [(one.name, one.kernel) for one in LADDER] + [
+        ("warp_tiled, wide tile", WIDE.kernel),
+        ("warp_tiled, narrow tile", NARROW.kernel),
+    ]:
         start = time.perf_counter()
         loaded = device.load(kernel)
         builds[name] = {
@@ -63,7 +66,7 @@ def main(as_json: bool, sides: str, record: Path | None) -> None:
         fp32_ceiling_tflops=gpu.fp32_ceiling() / 1e12,
         copy_tb_s=gpu.bandwidth_ceiling() / 1e12,
         builds=builds,
-        tiles={"large": f"{LARGE.bm}×{LARGE.bn}", "small": f"{SMALL.bm}×{SMALL.bn}"},
+        tiles={"large": f"{LARGE.bm}×{LARGE.bn}", "wide": f"{WIDE.bm}×{WIDE.bn}", "narrow": f"{NARROW.bm}×{NARROW.bn}"},
         denominator="cuBLAS fp32 with TF32 off, row-major: the faster of torch.mm(out=) and cublasSgemm",
     )
     conclude(rows, targets, where, as_json, record)

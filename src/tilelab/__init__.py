@@ -23,4 +23,13 @@ def _draw(value: Any) -> str:
     return svg_of(value)
 
 
+def __getattr__(name: str) -> Any:
+    """Give ``tilelab.explain``, which draws, when it is first asked for."""
+    if name == "explain":
+        from tilelab.draw.explain import explain
+
+        return explain
+    raise AttributeError(f"module 'tilelab' has no attribute {name!r}")
+
+
 set_drawer(_draw)

@@ -57,8 +57,9 @@ def test_a_field_has_a_name_and_its_question_as_description(chapter_2):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_every_hidden_output_has_a_form_that_takes_the_computed_answer(visit, chapter):
-    page = visit(f"/{chapter}.html").page
+def test_every_hidden_output_has_a_form_that_takes_the_computed_answer(chromium, site, chapter):
+    page = chromium.new_page()
+    page.goto(f"{site}/{chapter}.html", wait_until="load")
     forms = page.locator("predict-answer")
     assert forms.count() == page.locator(".cell.tag_hide-output").count() > 0
     judged = 0
@@ -69,4 +70,5 @@ def test_every_hidden_output_has_a_form_that_takes_the_computed_answer(visit, ch
         form.locator("button").click()
         assert form.get_attribute("data-verdict") == ("right" if computed else "open")
         judged += len(computed)
+    page.close()
     assert judged >= 3

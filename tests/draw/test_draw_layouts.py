@@ -42,7 +42,7 @@ def test_large_layouts_stay_small_files():
     assert len(Layout((32, 32), (33, 1))._repr_svg_()) < 100_000
     large = Layout((128, 128))._repr_svg_()
     assert len(large) < 400_000
-    assert "offsets 0 (light) to 16383 (dark)" in texts(large)
+    assert "0 (first) to 16383 (last); light is small, dark is large" in texts(large)
     assert any("of 1000×1000" in text for text in texts(Layout((1000, 1000))._repr_svg_()))
 
 

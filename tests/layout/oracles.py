@@ -7,12 +7,15 @@ each answer comes from. It needs ``pip install tilelab[oracle]``, a C++ compiler
 import datetime
 import importlib.util
 import json
+import random
 import re
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+
+import layout_reference as ref
 
 from tilelab import Layout
 from tilelab.layout.parsing import parse_tuple as value
@@ -189,6 +192,39 @@ def ask_cute():
         return cute.run([case for case in asked() if case not in doubtful]) | cute.run(doubtful)
 
 
+def random_cases(count=150, seed=20_260_302):
+    """Cases that nobody chose: small random layouts, strides 0, holes, no powers of two."""
+    rng = random.Random(seed)
+
+    def any_layout():
+        return ref.random_layout(rng, modes=3, extents=(1, 2, 3, 4, 5), most=8)
+
+    def distinct():
+        shape, stride, running = [rng.choice((2, 3, 4, 5)) for _ in range(rng.randint(1, 3))], {}, 1
+        for place in rng.sample(range(len(shape)), len(shape)):
+            running *= rng.choice((1, 1, 1, 2, 3))
+            stride[place] = running
+            running *= shape[place]
+        return Layout(tuple(shape), tuple(stride[place] for place in range(len(shape))))
+
+    makers = {
+        "composition": lambda: dict(zip("ab", map(str, next(ref.random_pairs(1, rng.random()))), strict=True)),
+        "complement": lambda: {"layout": str(distinct()), "cotarget": str(rng.randint(1, 300))},
+        "left_inverse": lambda: {"layout": str(distinct())},
+        "upcast": lambda: {"layout": str(any_layout()), "n": str(rng.choice((2, 3, 4)))},
+        "max_common_vector": lambda: {"a": str(any_layout()), "b": str(any_layout())},
+    }
+    for op in ("right_inverse", "coalesce", "filter", "make_layout_like", "nullspace"):
+        makers[op] = lambda: {"layout": str(any_layout())}
+    for op in ("logical_divide", "logical_product", "blocked_product", "raked_product"):
+        makers[op] = lambda: {"a": str(distinct()), "b": str(distinct())}
+    ops = sorted(makers)
+    return [
+        {"id": f"random-{k}", "op": op, "inputs": makers[op](), "expected": {}}
+        for k, op in enumerate(rng.choice(ops) for _ in range(count))
+    ]
+
+
 # ---- the Python libraries
 
 
@@ -260,10 +296,18 @@ def record():
         "tensor-layouts": version("tensor-layouts"),
         "how": "python tests/layout/oracles.py",
     }
-    return {"recorded": about, "answers": answers}
+    return {"recorded": about, "answers": answers, "random": ask_cute_about(random_cases())}
+
+
+def ask_cute_about(cases):
+    """Return the cases with CuTe's answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        answers = CuTe(folder).run(cases)
+    return [case | {"cute": answers[case["id"]]} for case in cases]
 
 
 if __name__ == "__main__":
     recorded = record()
     (DATA / "oracles.json").write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
-    print({name: len(found) for name, found in recorded["answers"].items()}, file=sys.stderr)
+    counts = {name: len(found) for name, found in recorded["answers"].items()}
+    print(counts | {"random": len(recorded["random"])}, file=sys.stderr)

@@ -88,6 +88,14 @@ def test_coalesce():
     assert coalesce(Layout((2, 4), (4, 1))) == Layout((2, 4), (4, 1))
 
 
+def test_shapes_of_layouts_and_lists_compare_like_tuples():
+    a, b = Layout((4, 6)), Layout.parse("((2,2),6)")
+    assert tilelab.compatible(a, b) and not tilelab.compatible(b, a)  # noqa: PT018
+    assert tilelab.compatible(24, [4, 6])
+    assert tilelab.weakly_congruent(a, b)
+    assert not tilelab.congruent(a, b)
+
+
 def test_exported_at_the_top():
     assert set(tilelab.layout.__all__) <= set(dir(tilelab))
 

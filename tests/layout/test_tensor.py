@@ -150,6 +150,11 @@ def test_threads_of_stride_0_share_coordinate_0():
     assert repr(local_partition(tensor, Layout((4, 2), (1, 0)), 3)) == "3 o (2,4):(4,16)"
 
 
+def test_iterating_gives_the_elements_by_index():
+    assert list(make_tensor(0, Layout((2, 3), (3, 1)))) == [0, 3, 1, 4, 2, 5]
+    assert list(make_tensor(list("wxyz"), Layout((2, 2)))) == list("wxyz")
+
+
 def test_divisions_keep_the_storage():
     tensor = make_tensor(np.arange(24), Layout((4, 6), (6, 1)))
     tiled = tl.zipped_divide(tensor, (2, 3))

@@ -1,4 +1,4 @@
-"""Random kernels: branches, loops, break, continue, early return, barriers, atomics, warp instructions, local arrays."""
+"""Random kernels: branches, loops, break, continue, early return, barriers, atomics, warps, local arrays."""
 
 import random
 
@@ -14,12 +14,15 @@ class Writer:
         self.loops = 0
         # Kernels with few barriers and many shared accesses nearly all race; most kernels keep to their own words.
         self.tame = self.random.random() < 0.7
-        self.features = {f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3}
+        self.counter = self.random.choice(["add", "max"])  # one only: a mixture depends on the order
+        self.features = {
+            f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3
+        }
 
     def index(self) -> str:
         """A word of shared memory."""
         r = self.random
-        if self.tame and r.random() < 0.93:
+        if self.tame and r.random() < 0.97:
             return "tx"
         return r.choice(
             [
@@ -50,8 +53,8 @@ class Writer:
         """An integer expression."""
         r = self.random
         return r.choice(
-            [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1", "tx if x > 3 else b",
-             "min(x, tx)", "abs(x - 20)"]
+            [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1",
+             "tx if x > 3 else b",              "min(x, tx)", "abs(x - 20)"]
         )  # fmt: skip
 
     def statements(self, depth: int, indent: int, in_loop: bool) -> list[str]:
@@ -91,7 +94,7 @@ class Writer:
                     *self.statements(depth - 1, indent + 1, True)]  # fmt: skip
         if kind < 0.84 and in_loop:
             return [f"{pad}if tx % {r.randint(2, 5)} == 0:", f"{pad}    {r.choice(['break', 'continue'])}"]
-        if kind < 0.85:
+        if kind < 0.843:
             return [f"{pad}if tx == {r.randrange(99)}:", f"{pad}    return"]
         return [f"{pad}cuda.syncthreads()"]
 
@@ -105,7 +108,7 @@ class Writer:
             op = r.choice(["add", "max", "min", "sub", "xor", "exch"])
             if r.random() < 0.5:
                 return [f"cuda.atomic.{op}(c, {r.randrange(4)}, x + tx)"]
-            return [f"cuda.atomic.{r.choice(['add', 'max'])}(g, tx % 5, 1)"]
+            return [f"cuda.atomic.{self.counter}(g, tx % 5, 1 + tx % 3)"]
         if feature == "warp":
             return [r.choice([f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})", "cuda.syncwarp()",
                               f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"])]  # fmt: skip
@@ -124,12 +127,22 @@ class Writer:
         head = ["@cuda.jit", f"def {self.name}(out, g, d):", f"    s = cuda.shared.array({WORDS}, int32)",
                 "    c = cuda.shared.array(4, int32)", "    a = cuda.local.array(3, int32)",
                 "    tx = cuda.threadIdx.x", "    b = cuda.blockIdx.x", "    x = 0", "    k = 0", "    f = float32(0)",
-                "    a[0] = 1", "    a[1] = tx", "    for q in range(2):", f"        if tx + q * cuda.blockDim.x < {WORDS}:",
+                "    a[0] = 1", "    a[1] = tx", "    for q in range(2):",
+                f"        if tx + q * cuda.blockDim.x < {WORDS}:",
                 "            s[tx + q * cuda.blockDim.x] = tx", "    if tx < 4:", "        c[tx] = 0",
                 "    cuda.syncthreads()"]  # fmt: skip
         if self.random.random() < 0.1:
             head = [line for line in head if "a[1] = tx" not in line]
-        return "\n".join([*head, *self.statements(3, 1, False), "    out[b * cuda.blockDim.x + tx] = x", ""])
+        return "\n".join(
+            [
+                *head,
+                *self.statements(3, 1, False),
+                *self.statements(3, 1, False),
+                *self.statements(2, 1, False),
+                "    out[b * cuda.blockDim.x + tx] = x",
+                "",
+            ]
+        )
 
 
 HEAD = """\

@@ -76,6 +76,7 @@ def oracle(monkeypatch):
     return racing, before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_kernels(part, tmp_path, oracle):
     seeds = range(FIRST + part * COUNT // PARTS, FIRST + (part + 1) * COUNT // PARTS)
@@ -96,7 +97,9 @@ def test_random_kernels(part, tmp_path, oracle):
         together = outcome(kernel, threads, engine="lanes")
         alone = outcome(kernel, threads, engine="lanes", chunk=threads)
         assert together[0] == alone[0] == plain[0], f"seed {seed}: {together[0]}, {alone[0]}, {plain[0]}"
-        assert ("race" in brute) == (plain[0] == "race"), f"seed {seed}: brute force says {brute}, engines {plain[0]}"
+        # a barrier that some threads miss is told before the races of its phase
+        told = ("race", "divergence", "warp") if "race" in brute else ("right", "divergence", "warp", "uninitialised")
+        assert plain[0] in told, f"seed {seed}: brute force says {brute}, the engines {plain[0]}"
         assert together == alone == plain or "harmless" in brute, f"seed {seed}: results differ"
         if plain[0] == "right" and "harmless" not in brute:
             assert counts(kernel, threads, engine="lanes") == counts(kernel, threads, engine="threads"), f"seed {seed}"

@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "what is installed, what kernels can run on here, how to get what is missing",
     "check": "judge one notebook of yours, without a course",
     "grade": "grade the collected submissions of an assignment",
+    "bench": "measure the kernels on this GPU, beside the recorded run",
 }
 
 

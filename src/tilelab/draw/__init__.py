@@ -1,11 +1,27 @@
-"""Pictures of layouts, banks, traffic and rooflines."""
+"""Pictures of layouts, thread-value layouts, swizzles, banks, sectors and memory, as SVG and TikZ."""
 
 from typing import Any
 
-from tilelab.draw.layouts import layout
+from tilelab.draw.access import bank_conflicts, banks, sectors, traffic
+from tilelab.draw.explain import Explanation, explain
+from tilelab.draw.layouts import composition, layout, memory, swizzle, thread_values
 from tilelab.draw.picture import Picture
 
-__all__ = ["Picture", "layout", "svg_of"]
+__all__ = [
+    "Explanation",
+    "Picture",
+    "bank_conflicts",
+    "banks",
+    "composition",
+    "explain",
+    "layout",
+    "memory",
+    "sectors",
+    "svg_of",
+    "swizzle",
+    "thread_values",
+    "traffic",
+]
 
 
 def svg_of(value: Any) -> str:

@@ -65,18 +65,27 @@ class Picture(RichDisplay):
 
         return to_svg(self)
 
+    @property
+    def tikz(self) -> str:
+        """The picture as a ``tikzpicture`` for LaTeX."""
+        from tilelab.draw.tikz import to_tikz
+
+        return to_tikz(self)
+
     def save(self, path: str | Path) -> None:
-        """Write the picture to a file ending in ``.svg``.
+        """Write the picture to a file ending in ``.svg``, or to a LaTeX document ending in ``.tex``.
 
         Raises
         ------
         ValueError
             For another ending.
         """
+        from tilelab.draw.tikz import to_document
+
         path = Path(path)
-        if path.suffix != ".svg":
-            raise ValueError(f"cannot tell the format of {path.name!r}; end the name in .svg")
-        path.write_text(self.svg, encoding="utf-8")
+        if path.suffix not in (".svg", ".tex"):
+            raise ValueError(f"cannot tell the format of {path.name!r}; end the name in .svg or .tex")
+        path.write_text(self.svg if path.suffix == ".svg" else to_document(self), encoding="utf-8")
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -22,6 +22,11 @@ class ArithTuple:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+    @staticmethod
+    def of(value: Any) -> Any:
+        """Return a tuple as a coordinate with arithmetic, and anything else as it is."""
+        return ArithTuple(value) if isinstance(value, tuple) else value
+
     def __add__(self, other: Any) -> ArithTuple:
         if isinstance(other, ArithTuple):
             return ArithTuple(_add(self.value, other.value))

@@ -1,9 +1,9 @@
 """Composition: reading one layout in the order of another, ``R(c) = A(B(c))``, or an error that proves there is none.
 
 A's coalesced extents are the radices of a number system, and A is linear in the digits of its index. Each mode ``n:m``
-of B is cut into steps whose digits cannot carry; the composition is exact when the digits of all modes together do
-not carry either. Sources: Cecka, arXiv:2603.02298, section 3.3, with the truncation test ``(n-1)·m < extent``; the
-carry check over several modes is our own.
+of B is cut where its digits would carry and the extents divide; the composition is exact when the digits of all pieces
+together never carry. Source of the cutting of one mode: Cecka, arXiv:2603.02298, section 3.3. That a piece may end
+inside a mode, ``(n-1)·m < extent``, that ``m`` may have several digits, and the check over all modes are our own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.fit import fit_layout
 from tilelab.layout.inttuple import is_int, leaves, rebuild, show
 from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
-from tilelab.layout.simplify import merged
+from tilelab.layout.simplify import int_modes, merged
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
 
 #: So many coordinates are tried one by one where carries cancel, and for telling whether any layout exists.
@@ -80,7 +80,8 @@ def compose(a: Layout, b: Layout, trace: list[str] | None = None) -> Layout:
     loads = [0] * len(extents)
     if trace is not None and (tuple(extents), tuple(steps)) != a.flat():
         trace.append(f"A = {a} coalesces to {_flat(extents, steps)}")
-    pieces = [_cut(n, m, extents, steps, loads, trace) for n, m in zip(*b.flat(), strict=True)]
+    modes = zip(*int_modes(b, "the right side of a composition"), strict=True)
+    pieces = [_cut(n, m, extents, steps, loads, trace) for n, m in modes]
     shapes, strides = iter([shape for shape, _ in pieces]), iter([stride for _, stride in pieces])
     result = trusted(rebuild(b.shape, shapes), rebuild(b.shape, strides))
     last = len(extents) - 1
@@ -91,7 +92,7 @@ def compose(a: Layout, b: Layout, trace: list[str] | None = None) -> Layout:
             trace.append(
                 f"all modes together reach {loads[i]} in A's mode {extents[i]}:{steps[i]}, which {fate} {extents[i]}"
             )
-        trace.append(f"A∘B = {result}")
+        trace.append(f"one mode of B after the other: {'candidate' if carries else 'A∘B'} = {result}")
     if carries:
         _prove(a, b, extents, steps, result)
     return result
@@ -116,6 +117,8 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
     if m < 0 and last:
         raise LayoutError(f"mode {n}:{m} of B starts below the first element of A = {_flat(extents, steps)}")
     if not last:  # A is one run: every mode stays one
+        if trace is not None:
+            trace.append(f"A is one run of stride {steps[0]}: mode {n}:{m} of B becomes {n}:{m * steps[0]}")
         return n, m * steps[0]
     i, total, start = 0, n, m
     shape: list[int] = []
@@ -155,8 +158,8 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
 def _prove(a: Layout, b: Layout, extents: list[int], steps: list[Any], result: Layout) -> None:
     """Raise the error that shows where ``result`` is wrong; return when it is right after all."""
     coordinate = _first_carry(b, extents, result)
-    if a(b(coordinate)) == _at(result, b, coordinate):  # carries can cancel each other, here or everywhere
-        wrong = (c for c, _ in zip(b.coordinates(), range(TRIED), strict=False) if a(b(c)) != _at(result, b, c))
+    if a._at(b(coordinate)) == _at(result, b, coordinate):  # carries can cancel each other, here or everywhere
+        wrong = (c for c, _ in zip(b.coordinates(), range(TRIED), strict=False) if a._at(b(c)) != _at(result, b, c))
         coordinate = next(wrong, None)
         if coordinate is None and b.size <= TRIED:
             return
@@ -168,10 +171,10 @@ def _prove(a: Layout, b: Layout, extents: list[int], steps: list[Any], result: L
     message = f"no composition of A = {a} with B = {b}: mode {n}:{m} of B {why}"
     right = candidate = None
     if index is not None:
-        right, candidate = a(index), _at(result, b, coordinate)
+        right, candidate = a._at(index), _at(result, b, coordinate)
         message += f"; at {show(coordinate)} A(B) = A({index}) = {right}, but the candidate {result} gives {candidate}"
     if b.size <= FITTED:
-        other = fit_layout(b.shape, lambda c: a(b(c)))
+        other = fit_layout(b.shape, lambda c: a._at(b(c)))
         message += (
             f"; no layout of shape {show(b.shape)} has these offsets"
             if other is None
@@ -227,7 +230,7 @@ def _per_leaf(shape: Any, cut: Any) -> list[Any]:
 def _at(result: Layout, b: Layout, coordinate: Any) -> Any:
     """Return the offset of the candidate at a coordinate of B, whose modes it may have cut."""
     parts = zip(leaves(coordinate), _per_leaf(b.shape, result.shape), _per_leaf(b.shape, result.stride), strict=True)
-    return sum([trusted(s, d)(c) for c, s, d in parts])
+    return sum([trusted(s, d)._at(c) for c, s, d in parts])
 
 
 def _flat(extents: Any, steps: Any) -> str:

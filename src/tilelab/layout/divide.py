@@ -73,10 +73,14 @@ def divided(layout: Layout, tiler: Any, trace: list[str] | None = None) -> Divis
         if len(tiler) > layout.rank or not isinstance(layout.shape, tuple):
             raise LayoutError(f"tiler {quote(tiler)} has {len(tiler)} modes, {layout} has {layout.rank}")
         modes = list(layout)
-        parts: list[Any] = [divided(mode, tile, trace) for mode, tile in zip(modes, tiler, strict=False)]
+        parts: list[Any] = []
+        for mode, tile in zip(modes, tiler, strict=False):
+            if trace is not None:
+                trace.append(f"mode {len(parts)}, {mode}, by {'nothing' if tile is None else quote(tile)}")
+            parts.append(divided(mode, tile, trace))
         return _division(joined(parts + modes[len(parts) :]), [cut for part in parts for cut in part._cuts])
     tile = as_tile(tiler)
-    index = joined([tile, complement(tile, layout.size, trace)])
+    index = joined([tile, complement(tile, layout.size, trace=trace)])
     if trace is not None:
         trace.append(f"A is read in the order of (tile, rest) = {index}")
     try:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilelab.layout.inttuple import coordinates, leaves, rebuild
+from tilelab.layout.errors import LayoutError, quote
+from tilelab.layout.inttuple import checked_shape, coordinates, leaves, product, rebuild
 from tilelab.layout.layout import Layout, trusted
+
+#: Fitting looks at each coordinate several times.
+MOST = 1 << 16
 
 
 def fit_layout(shape: Any, offset: Callable[[Any], Any]) -> Layout | None:
@@ -14,6 +18,11 @@ def fit_layout(shape: Any, offset: Callable[[Any], Any]) -> Layout | None:
 
     Returns ``None`` where no layout compatible with the shape has these offsets; every coordinate is tried.
     """
+    shape = checked_shape(shape)
+    if product(shape) > MOST or not callable(offset):
+        raise LayoutError(
+            f"fit_layout tries at most {MOST} coordinates of a function, not {quote(shape)}, {quote(offset)}"
+        )
     extents = list(leaves(shape))
     pieces = []
     for place, extent in enumerate(extents):

@@ -120,9 +120,15 @@ def depth(value: Any) -> int:
     return 1 + max(map(depth, value), default=0) if isinstance(value, (tuple, list)) else 0
 
 
+def _shapes(*values: Any) -> list[Any]:
+    """Return the shapes of layouts, and shapes as they are, lists as tuples."""
+    shapes = [getattr(value, "shape", value) for value in values]
+    return [tuple(shape) if isinstance(shape, list) else shape for shape in shapes]
+
+
 def congruent(a: Any, b: Any) -> bool:
     """Whether two integer tuples, or the shapes of two layouts, are nested alike."""
-    a, b = getattr(a, "shape", a), getattr(b, "shape", b)
+    a, b = _shapes(a, b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(congruent, a, b))
     return not isinstance(a, tuple) and not isinstance(b, tuple)
@@ -130,6 +136,7 @@ def congruent(a: Any, b: Any) -> bool:
 
 def weakly_congruent(a: Any, b: Any) -> bool:
     """Whether ``b`` is nested like ``a`` or deeper: every coordinate of ``a`` is one of ``b``."""
+    a, b = _shapes(a, b)
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
     return True
@@ -137,6 +144,7 @@ def weakly_congruent(a: Any, b: Any) -> bool:
 
 def compatible(a: Any, b: Any) -> bool:
     """Whether every coordinate of shape ``a`` is one of ``b``: 24 with ``(4,6)`` and ``(24,)``, but not the reverse."""
+    a, b = _shapes(a, b)
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
     return bool(a == product(b))

@@ -19,7 +19,7 @@ def ordered_modes(layout: Layout, what: str) -> list[tuple[int, int]]:
     Raises
     ------
     LayoutError
-        When a stride is negative or two coordinates could have the same offset: ``what`` needs neither.
+        When a stride is negative, or offsets repeat or interleave: ``what`` can do with neither.
     """
     modes = sorted((d, s) for s, d in zip(*int_modes(layout, what), strict=True) if s > 1 and d != 0)
     end = 1
@@ -27,12 +27,13 @@ def ordered_modes(layout: Layout, what: str) -> list[tuple[int, int]]:
         if step < 0:
             raise LayoutError(f"{what} needs strides of at least 0; {layout} has stride {step}")
         if step < end:
-            raise LayoutError(f"{what} needs a layout whose offsets differ; modes of {layout} overlap at stride {step}")
+            starts = f"stride {step} starts before {end}, where the modes below it end"
+            raise LayoutError(f"{what} needs modes that lie one after the other; in {layout} {starts}")
         end = step * extent
     return modes
 
 
-def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = None) -> Layout:
+def complement(layout: Layout, cotarget: Any = None, *, trace: list[str] | None = None) -> Layout:
     """Return the layout of the steps that repeat ``layout`` through ``cotarget`` elements without overlap.
 
     >>> complement(Layout(4, 2), 24)
@@ -50,7 +51,7 @@ def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = N
     Raises
     ------
     LayoutError
-        When two coordinates of the layout share an offset, or a stride is negative.
+        When offsets of the layout repeat or interleave, or a stride is negative.
 
     Notes
     -----
@@ -62,7 +63,8 @@ def complement(layout: Layout, cotarget: Any = None, trace: list[str] | None = N
     shape, stride, end = [], [], 1
     for step, extent in modes:
         if trace is not None:
-            gap = f"{step // end}:{end} fills the gap" if step > end else "no gap"
+            fills = "fills the gap" if step % end == 0 else "fits into the gap and leaves elements out"
+            gap = f"{step // end}:{end} {fills}" if step > end else "no gap"
             trace.append(f"mode {extent}:{step} starts at {step}, filled so far up to {end}: {gap}")
         shape.append(step // end)
         stride.append(end)
@@ -108,7 +110,7 @@ def left_inverse(layout: Layout) -> Layout:
     Raises
     ------
     LayoutError
-        When two indices share an offset, a stride is negative, or one stride does not divide the next.
+        When offsets repeat or interleave, a stride is negative, or one stride does not divide the next.
     """
     ordered_modes(layout, "left_inverse")
     modes = sorted(mode for mode in _placed(layout) if mode[0] != 0)
@@ -163,13 +165,13 @@ def max_common_vector(a: Layout, b: Layout) -> int:
 
 def max_alignment(layout: Layout) -> int:
     """Return the largest ``n`` for which ``upcast(layout, n)`` groups whole elements: vectors of ``n`` stay aligned."""
+    int_modes(layout, "max_alignment")
     run, rest = 1, []
     for step, extent, _ in sorted(_placed(layout), key=lambda mode: abs(mode[0])):
         if step == run:
             run *= extent
         elif step != 0:
             rest.append(step)
-    int_modes(layout, "max_alignment")
     return gcd(run, *rest)
 
 

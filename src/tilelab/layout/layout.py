@@ -69,7 +69,32 @@ class Shaped(RichDisplay):
         return coordinates(self.shape)
 
 
-class Layout(Shaped):
+class Frozen:
+    """A value: made once, never changed, equal to and hashed as its parts, which are its slots in order."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return bool(self._parts() == other._parts())
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
+
+    def __setattr__(self, name: str, value: object = None) -> NoReturn:
+        raise AttributeError(f"{self} never changes; make a new one instead of changing {name!r}")
+
+    __delattr__ = __setattr__
+
+
+class Layout(Shaped, Frozen):
     """A function from coordinates to offsets, ``offset = Σ coordinate · stride``.
 
     A layout is a value: it never changes, compares by its modes and can be a dictionary key. ``(4,6):(1,4)`` has
@@ -215,11 +240,13 @@ class Layout(Shaped):
         """
         one = coordinate[0] if len(coordinate) == 1 else coordinate
         if type(one) is int and one >= 0:
-            return self._at(one)
-        crd = check(one, "coordinate", (type(None),))
-        if has_none(crd):
-            return slice_and_offset(crd, self)[0]
-        return _crd2idx(crd, self._shape, self._stride)
+            offset = self._at(one)
+        else:
+            crd = check(one, "coordinate", (type(None),))
+            if has_none(crd):
+                return slice_and_offset(crd, self)[0]
+            offset = _crd2idx(crd, self._shape, self._stride)
+        return offset if type(offset) is int else getattr(offset, "value", offset)
 
     def _at(self, idx: int) -> Any:
         shape, stride = self.flat()
@@ -275,21 +302,16 @@ class Layout(Shaped):
     def _lift(self, function: Callable[[Layout], Layout]) -> Layout:
         return function(self)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Layout):
-            return NotImplemented
-        return bool(self._shape == other._shape and self._stride == other._stride)
+    def _parts(self) -> tuple[Any, ...]:
+        return self._shape, self._stride
 
-    def __hash__(self) -> int:
-        return hash((self._shape, self._stride))
+    def __eq__(self, other: object) -> bool:  # a division, too, equals the layout of its modes
+        return self._parts() == other._parts() if isinstance(other, Layout) else NotImplemented
 
-    def __setattr__(self, name: str, value: object = None) -> NoReturn:
-        raise AttributeError(f"a layout never changes; make a new one instead of changing {name!r} of {self}")
-
-    __delattr__ = __setattr__
+    __hash__ = Frozen.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Layout, (self._shape, self._stride)
+        return Layout, self._parts()
 
     def text(self, static: bool = False) -> str:
         """Return the layout as CuTe prints it: ``(4,6):(1,4)``, with ``static`` ``(_4,_6):(_1,_4)``."""

@@ -46,7 +46,7 @@ def print_layout(layout: Any, static: bool = False) -> None:
 
 
 def _tables(layout: Any) -> Iterator[str]:
-    width = len(str(layout.cosize)) if all_ints(layout) else max(len(str(layout(c))) for c in range(layout.size))
+    width = len(str(layout.cosize)) if all_ints(layout) else max(len(show(layout(c))) for c in range(layout.size))
     if layout.rank < 2:
         yield _table([[layout(i) for i in range(layout.size)]], width)
         return
@@ -65,7 +65,9 @@ def all_ints(layout: Any) -> bool:
 def _table(rows: list[list[Any]], width: int) -> str:
     line = "    " + ("+" + "-" * min(width + 2, 23)) * len(rows[0]) + "+\n"
     head = "    " + "".join([f"  {n:{width}d} " for n in range(len(rows[0]))]) + "\n"
-    body = "".join([f"{line}{m:2d}  {''.join([f'| {v!s:>{width}} ' for v in row])}|\n" for m, row in enumerate(rows)])
+    body = "".join(
+        [f"{line}{m:2d}  {''.join([f'| {show(v):>{width}} ' for v in row])}|\n" for m, row in enumerate(rows)]
+    )
     return head + body + line
 
 

@@ -6,16 +6,14 @@ Source: CuTe's ``swizzle.hpp`` and ``layout_composed.hpp``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none
-from tilelab.layout.layout import Layout, Shaped, slice_and_offset
+from tilelab.layout.layout import Frozen, Layout, Shaped, slice_and_offset
 
 
-@dataclass(frozen=True, slots=True)
-class Swizzle:
+class Swizzle(Frozen):
     """The function ``x ^ ((x & mask) >> shift)`` on offsets; applied twice it gives the offset back.
 
     ``bits`` bits starting at bit ``base + shift`` are exclusive-or'ed into those starting at bit ``base``. A negative
@@ -27,13 +25,14 @@ class Swizzle:
         When ``bits`` or ``base`` is negative, or ``|shift| < bits``, so that the two groups of bits would overlap.
     """
 
+    __slots__ = ("bits", "base", "shift")  # noqa: RUF023  (the order of the parts)
     bits: int
     base: int
     shift: int
 
-    def __post_init__(self) -> None:
-        for name in ("bits", "base", "shift"):
-            value = check(getattr(self, name), f"Swizzle's {name}")
+    def __init__(self, bits: int, base: int, shift: int) -> None:
+        for name, given in zip(self.__slots__, (bits, base, shift), strict=True):
+            value = check(given, f"Swizzle's {name}")
             if not isinstance(value, int) or (name != "shift" and value < 0):
                 raise LayoutError(f"Swizzle's {name} must be an integer, at least 0, not {quote(value)}")
             object.__setattr__(self, name, value)
@@ -63,25 +62,33 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
-class ComposedLayout(Shaped):
+class ComposedLayout(Shaped, Frozen):
     """The function ``c → outer(offset + inner(c))``, for an outer swizzle or layout.
 
     Whatever changes a layout's shape (``coalesce``, ``composition``, the divisions, slices …) changes the inner one.
     """
 
-    __slots__ = ("inner", "offset", "outer")
+    __slots__ = ("outer", "offset", "inner")  # noqa: RUF023  (the order of the parts)
+    outer: Any
+    offset: Any
+    inner: Any
 
     def __init__(self, outer: Any, offset: Any, inner: Any) -> None:
-        if not isinstance(outer, (Swizzle, Layout)):
-            raise LayoutError(f"the outer function of a composed layout is a Swizzle or a Layout, not {quote(outer)}")
-        if not isinstance(inner, (Layout, ComposedLayout)):
-            raise LayoutError(f"the inner layout of a composed layout is a layout, not {quote(inner)}")
-        self.outer, self.offset, self.inner = outer, check(offset, "offset"), inner
+        if not isinstance(outer, (Swizzle, Layout)) or not isinstance(inner, (Layout, ComposedLayout)):
+            wanted = "a Swizzle or Layout outside and a layout inside"
+            raise LayoutError(f"a composed layout has {wanted}, not {quote(outer)} and {quote(inner)}")
+        for name, value in zip(self.__slots__, (outer, check(offset, "offset"), inner), strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def shape(self) -> Any:
         """Extents, as an integer or nested tuple."""
         return self.inner.shape
+
+    @property
+    def coshape(self) -> int:
+        """The same as :attr:`cosize`."""
+        return self.cosize
 
     @property
     def cosize(self) -> int:
@@ -129,14 +136,6 @@ class ComposedLayout(Shaped):
     def _lift(self, function: Callable[[Any], Any]) -> ComposedLayout:
         return ComposedLayout(self.outer, self.offset, self.inner._lift(function))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ComposedLayout):
-            return NotImplemented
-        return bool((self.outer, self.offset, self.inner) == (other.outer, other.offset, other.inner))
-
-    def __hash__(self) -> int:
-        return hash((self.outer, self.offset, self.inner))
-
     def text(self, static: bool = False) -> str:
         """Return the layout as CuTe prints it: ``Sw<2,0,3> o 0 o (8,8):(8,1)``."""
         outer = self.outer.text(static) if isinstance(self.outer, Layout) else repr(self.outer)
@@ -144,6 +143,13 @@ class ComposedLayout(Shaped):
 
     def __repr__(self) -> str:
         return f"{self.outer!r} o {self.offset} o {self.inner!r}"
+
+
+def as_function(value: Any) -> Any:
+    """Return a layout or swizzled layout as it is, or say that something else was given."""
+    if isinstance(value, (Layout, ComposedLayout)):
+        return value
+    raise LayoutError(f"a layout or swizzled layout was wanted, not {quote(value)} ({type(value).__name__})")
 
 
 def linear_bases(layout: Any) -> list[int]:
@@ -154,10 +160,12 @@ def linear_bases(layout: Any) -> list[int]:
     LayoutError
         When the size is no power of two, or the layout is not linear over bits.
     """
-    size = layout.size
+    size = as_function(layout).size
     bases = [layout(1 << bit) for bit in range(size.bit_length() - 1)]
-    if size & (size - 1) or size > 1 << 20:
-        raise LayoutError(f"{layout!r} has {size} elements; a map over bits needs a power of two, at most 2^20")
+    if size & (size - 1) or size > 1 << 20 or not all(isinstance(base, int) for base in bases):
+        raise LayoutError(
+            f"{layout!r} has {size} elements; a map over bits needs offsets of a power of two, at most 2^20"
+        )
     table = [layout(0)]
     for base in bases:
         table += [offset ^ base for offset in table]

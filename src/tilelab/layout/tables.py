@@ -5,8 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from tilelab.layout.layout import Layout, as_layout
-from tilelab.layout.swizzle import ComposedLayout
+from tilelab.layout.errors import LayoutError
+from tilelab.layout.inttuple import MAX_INT
+from tilelab.layout.layout import Layout
+from tilelab.layout.swizzle import ComposedLayout, as_function
+
+#: A longer table fills gigabytes.
+MOST = 1 << 28
 
 
 def offset_table(layout: Any, *, numpy: bool | None = None) -> Any:
@@ -24,7 +29,9 @@ def offset_table(layout: Any, *, numpy: bool | None = None) -> Any:
     table
         ``table[i] == layout(i)``; a list as well where offsets are coordinates.
     """
-    layout = as_layout(layout)
+    layout = as_function(layout)
+    if layout.size > MOST or layout.cosize > MAX_INT:
+        raise LayoutError(f"{layout!r} has {layout.size} offsets; a table holds at most {MOST} of 64 bits")
     if numpy is None:
         numpy = find_spec("numpy") is not None
     if isinstance(layout, ComposedLayout):

@@ -5,15 +5,16 @@ Source: CuTe's ``tensor_impl.hpp``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilelab.layout.basis import ArithTuple
 from tilelab.layout.divide import zipped_divide
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none, idx2crd, is_int, leaves, product, product_each, rebuild, show
 from tilelab.layout.layout import Layout, Shaped, as_layout, slice_and_offset
 from tilelab.layout.products import make_identity_layout
-from tilelab.layout.simplify import merged
+from tilelab.layout.simplify import int_modes, merged
 from tilelab.layout.storage import alike, described, flat_view, kind_of, strided
 from tilelab.layout.swizzle import ComposedLayout
 from tilelab.layout.tables import offset_table
@@ -48,7 +49,7 @@ class Tensor(Shaped):
         return self.layout.shape
 
     def _place(self, coordinate: Any) -> Any:
-        place = self.offset + self.layout(coordinate)
+        place = self.offset + ArithTuple.of(self.layout(coordinate))
         if self.storage is not None and not 0 <= place < len(self.storage):
             many = len(self.storage)
             raise LayoutError(f"coordinate {quote(coordinate)} of {self.layout!r} is element {place} of {many}")
@@ -60,11 +61,17 @@ class Tensor(Shaped):
             layout, offset = slice_and_offset(coordinate, self.layout)
             return Tensor(self.storage, layout, self.offset + offset)
         place = self._place(coordinate)
-        return place if self.storage is None else self.storage[place]
+        return getattr(place, "value", place) if self.storage is None else self.storage[place]
+
+    def _sliced(self, coordinate: Any) -> Any:
+        return self[coordinate]
 
     def __call__(self, *coordinate: Any) -> Any:
         """Return the element at a coordinate, or with ``None`` in it the tensor of that slice."""
         return self[coordinate[0] if len(coordinate) == 1 else coordinate]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self.size))
 
     def __setitem__(self, coordinate: Any, value: Any) -> None:
         if self.storage is None:
@@ -184,10 +191,7 @@ def make_tensor(engine: Any, layout: Any) -> Tensor:
         raise LayoutError(f"make_tensor wants (storage, layout) in this order, not ({quote(engine)}, {quote(layout)})")
     layout = layout if isinstance(layout, (Layout, ComposedLayout)) else Layout(layout)
     if not kind_of(engine) and (is_int(engine) or isinstance(engine, tuple)):
-        from tilelab.layout.basis import ArithTuple
-
-        start = check(engine, "offset")
-        return Tensor(None, layout, ArithTuple(start) if isinstance(start, tuple) else start)
+        return Tensor(None, layout, ArithTuple.of(check(engine, "offset")))
     storage = flat_view(engine)
     low, high = _reach(layout)
     if low < 0 or high >= len(storage):
@@ -276,7 +280,8 @@ def local_partition(tensor: Any, layout: Any, index: Any, proj: Any = None) -> T
     >>> local_partition(Layout((8, 8), (8, 1)), Layout((2, 4), (4, 1)), 5)
     9 o (4,2):(16,4)
     """
-    threads = as_layout(layout, "a layout of threads")
+    threads = layout
+    int_modes(threads, "local_partition")
     coordinate = idx2crd(index, threads.shape, threads.stride)
     if threads(coordinate) != index:
         raise LayoutError(f"thread {quote(index)} stands nowhere in the layout {threads} of threads")

@@ -7,7 +7,10 @@ from operator import mul
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import check, congruent, leaves, rebuild, show, transform
+from tilelab.layout.inttuple import check, congruent, is_int, leaves, rebuild, show, transform
+
+#: No tuple of modes is longer.
+MAX_PLACES = 1024
 
 
 def wrap(value: Any) -> tuple[Any, ...]:
@@ -24,24 +27,25 @@ def unwrap(value: Any) -> Any:
 
 def unflatten(values: Any, profile: Any) -> Any:
     """Return flat values in the nesting of ``profile``."""
-    values, places = tuple(values), len(list(leaves(profile)))
+    values, places = wrap(check(values)), len(list(leaves(check(profile))))
     if len(values) != places:
-        raise LayoutError(f"{len(values)} values {quote(values)} do not fill the {places} places of {show(profile)}")
-    return rebuild(profile, iter(values))
+        raise LayoutError(f"{len(values)} values {quote(values)} do not fill the {places} places of {quote(profile)}")
+    return rebuild(check(profile), iter(values))
 
 
 def inner_product(a: Any, b: Any) -> int:
     """Return the sum of the products of integers in the same place."""
-    return sum(map(mul, leaves(a), leaves(_alike(a, b))))
+    return sum(map(mul, leaves(check(a)), leaves(_alike(a, b))))
 
 
 def elem_scale(a: Any, b: Any) -> Any:
     """Return ``a`` with each integer multiplied by the size of what stands in its place in ``b``."""
-    if isinstance(a, tuple):
-        if not isinstance(b, tuple) or len(a) != len(b):
-            raise LayoutError(f"{show(a)} and {show(b)} are nested differently")
-        return tuple(map(elem_scale, a, b))
-    return a * prod(leaves(b))
+    a, b = check(a), check(b)
+    if not isinstance(a, tuple):
+        return a * prod(leaves(b))
+    if not isinstance(b, tuple) or len(a) != len(b):
+        raise LayoutError(f"{quote(a)} and {quote(b)} are nested differently")
+    return tuple(map(elem_scale, a, b))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -93,17 +97,25 @@ def dice(guide: Any, value: Any) -> Any:
 
 def append(value: Any, count: int, filler: Any = 1) -> Any:
     """Return a tuple filled up at its end to ``count`` places."""
-    return wrap(value) + (filler,) * (count - len(wrap(value)))
+    return wrap(value) + (filler,) * (_place(count) - len(wrap(value)))
 
 
 def prepend(value: Any, count: int, filler: Any = 1) -> Any:
     """Return a tuple filled up at its front to ``count`` places."""
-    return (filler,) * (count - len(wrap(value))) + wrap(value)
+    return (filler,) * (_place(count) - len(wrap(value))) + wrap(value)
 
 
 def replace(value: tuple[Any, ...], place: int, new: Any) -> tuple[Any, ...]:
     """Return a tuple with another value in one place."""
+    if not isinstance(value, tuple) or not 0 <= _place(place) < len(value):
+        raise LayoutError(f"{quote(value)} has no place {quote(place)}")
     return (*value[:place], new, *value[place + 1 :])
+
+
+def _place(value: Any) -> int:
+    if not is_int(value) or not 0 <= value <= MAX_PLACES:
+        raise LayoutError(f"{quote(value)} is no number of places, 0 to {MAX_PLACES}")
+    return int(value)
 
 
 def zip(*values: Any) -> tuple[Any, ...]:
@@ -114,6 +126,7 @@ def zip(*values: Any) -> tuple[Any, ...]:
 
 
 def _alike(a: Any, b: Any) -> Any:
+    a, b = check(a), check(b)
     if not congruent(a, b):
         raise LayoutError(f"{show(a)} and {show(b)} are nested differently")
     return b

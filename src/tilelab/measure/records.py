@@ -77,7 +77,7 @@ def conclude(
     targets: Sequence[Mapping[str, Any]],
     where: Mapping[str, Any],
     as_json: bool,
-    record: Path | None,
+    record: Path | None = None,
 ) -> NoReturn:
     """Print a benchmark's outcome, write it down if asked to, and exit: 0 if every target holds, 1 if one fails."""
     report(rows, targets, where, as_json)
@@ -132,6 +132,7 @@ def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
         "device": runtime.getDeviceProperties(0)["name"].decode(),
         **dict(zip(names, (text.strip() for text in smi), strict=False)),
         "cuda_driver": f"{driver // 1000}.{driver % 1000 // 10}",
+        "nvrtc": "{}.{}".format(*cupy.cuda.nvrtc.getVersion()),
         "toolkit": f"{toolkit // 1000}.{toolkit % 1000 // 10}",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "distribution": distribution,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.simt.errors import LaunchError
-from tilelab.simt.runtime import Argument, Memory
+from tilelab.simt.runtime import Argument, Memory, strides_of
 from tilelab.simt.types import Array, Tuple, Type, TypingFault, of_dtype, of_value
 
 
@@ -42,7 +42,7 @@ class Arguments:
 
     def _array(self, name: str, value: Any) -> NDArray[Any] | None:
         if isinstance(value, np.ndarray) and value.ndim:
-            array = value
+            array = value.view(np.ndarray)
         elif hasattr(value, "__array__") and not isinstance(value, np.generic) and bool(getattr(value, "ndim", False)):
             array = np.asarray(value)
             if not np.shares_memory(array, np.asarray(value)):
@@ -83,7 +83,7 @@ class Arguments:
             else:
                 groups.append([span])
         made: dict[int, Argument] = {}
-        for group in groups:
+        for group in sorted(groups, key=lambda g: min(i for i, *_ in g)):
             made |= self._memory(group)
         return made
 
@@ -113,7 +113,7 @@ class Arguments:
             kind = Array(of_dtype(array.dtype), array.ndim, "global", frozenset([memory.name]))
             strides = tuple(s // item for s in array.strides)
             if array.flags.c_contiguous:  # NumPy's strides of an axis of extent 1 mean nothing
-                strides = tuple(int(np.prod(array.shape[axis + 1 :])) for axis in range(array.ndim))
+                strides = strides_of(array.shape)
             out[i] = Argument(kind, memory, offset, array.shape, strides, "")
         return out
 

@@ -1,8 +1,8 @@
 """Where arithmetic happens: marks what is executed together, and notes the operations in it.
 
 A :class:`~tilelab.simt.tree.Run` opens statements that the same threads execute; a
-:class:`~tilelab.simt.tree.Counted` is a part of an expression that only some of them evaluate. An engine adds the threads
-that pass one; the table made here says what each thread did there.
+:class:`~tilelab.simt.tree.Counted` is a part of an expression that only some of them evaluate. An engine adds the
+threads that pass one; the table made here says what each thread did there.
 """
 
 from collections import Counter

@@ -1,11 +1,11 @@
 """``from tilelab.simt import cuda``: the names of ``from numba import cuda``, on a simulated GPU.
 
-A kernel written for one runs on the other; only the import differs. What is added here is :func:`inspect`, which runs a
-kernel and reports what it did line by line, and :func:`simulate`, which sets how a launch is simulated.
+A kernel written for one runs on the other; only the import differs. What is added here is :func:`inspect`, which runs
+a kernel and reports what it did line by line, and :func:`simulate`, which sets how a launch is simulated.
 
-Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU fuses
-it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the race
-detector; recursion, ``print`` and complex numbers are refused.
+Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
+fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
+race detector; recursion, ``print`` and complex numbers are refused.
 """
 
 from collections.abc import Callable

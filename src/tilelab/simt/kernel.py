@@ -81,7 +81,7 @@ class Kernel:
     def typed_for(
         self, program: tree.Program, types: list[Type], typer: type[FunctionTyper], node: ast.Call, caller: Source
     ) -> tree.Function:
-        """This device function, typed for the arguments of one call."""
+        """The device function, typed for the arguments of one call."""
         key = (id(self), *types)
         if key in program.typed:
             known = program.typed[key]
@@ -105,7 +105,8 @@ class Configured:
         parts = configuration if isinstance(configuration, tuple) else (configuration,)
         if not 2 <= len(parts) <= 4:
             raise LaunchError(
-                f"{kernel.__name__}[grid, block, stream, dynamic_shared_bytes] takes two to four values, not {len(parts)}"
+                f"{kernel.__name__}[grid, block, stream, dynamic_shared_bytes] takes two to four values, "
+                f"not {len(parts)}"
             )
         self.kernel, self.options = kernel, options
         self.grid, self.block = (

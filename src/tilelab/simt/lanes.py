@@ -1,8 +1,8 @@
 """The engine of lanes: all threads of a chunk of blocks in step, one NumPy operation for all of them.
 
-A kernel is rewritten once (:mod:`tilelab.simt.lanes_code`) into a Python function over arrays with one element a lane; a
-mask says which lanes take part. Lanes of a warp are thereby in step, yet nothing is concluded from that: races are found
-from the log of accesses between two barriers, as if every order were possible.
+A kernel is rewritten once (:mod:`tilelab.simt.lanes_code`) into a Python function over arrays with one element a
+lane; a mask says which lanes take part. Lanes of a warp are thereby in step, yet nothing is concluded from that:
+races are found from the log of accesses between two barriers, as if every order were possible.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilelab.simt import races, tree
-from tilelab.simt.errors import Dim3, Finding
-from tilelab.simt.lanes_memory import Entry, Integers, LocalView, Piece, Place, View
+from tilelab.simt import sayings, tree
+from tilelab.simt.errors import Finding
+from tilelab.simt.lanes_findings import Findings
+from tilelab.simt.lanes_global import GlobalMemory
+from tilelab.simt.lanes_local import LocalView
+from tilelab.simt.lanes_memory import Place, View
+from tilelab.simt.lanes_pieces import Entry, Piece
 from tilelab.simt.ledger import Contents, Ledger, Snapshot
 from tilelab.simt.masks import Mask, Value, part
 from tilelab.simt.runtime import (
@@ -26,6 +30,7 @@ from tilelab.simt.runtime import (
     Stop,
     plain_numbers,
     poisoned,
+    strides_of,
 )
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import warp_operation
@@ -33,10 +38,9 @@ from tilelab.simt.warps import warp_operation
 WARP = 32
 #: Bytes of remembered addresses at most; past it all are forgotten.
 MEMORY_FOR_ADDRESSES = 192 << 20
-_THREAD_BITS, _SITE_BITS = 10, 12
 
 
-class Lanes:
+class Lanes(Findings):
     """Runs chunks of blocks of one launch."""
 
     def __init__(self, launch: Launch, ledger: Ledger, places: list[Place], entry: Callable[..., Any]) -> None:
@@ -48,9 +52,8 @@ class Lanes:
         self.warps_per_block = -(-self.threads // WARP)
         self.blocks = 0
         self.globals = [self._global_piece(m) for m in launch.memories]
-        self._slots: dict[tuple[int, str], list[NDArray[np.int64] | None]] = {}
-        self._seen: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-        self.stops: list[Finding] = []
+        self.memory = GlobalMemory(self)
+        self.stops = []
 
     def _global_piece(self, memory: Memory) -> Piece:
         return Piece(self, memory.name, "global", memory.data.size, memory.data.itemsize, memory.written)
@@ -74,7 +77,7 @@ class Lanes:
         self.last = np.zeros(count, np.int64)
         self.steps = 0
         self.stops = []
-        self.held: list[tuple[int, Finding]] = []
+        self.held = []
         for piece in (*self.shared_pieces.values(), *self.globals):
             piece.log, piece.pending = [], []
             piece.signature = []
@@ -127,7 +130,7 @@ class Lanes:
         linear = self.first + np.arange(self.blocks)
         self.special: dict[str, Value] = {"laneid": self.thread % WARP}
         for axis, name in enumerate("xyz"):
-            numbers = np.array([races.dims(int(b), grid)[axis] for b in linear])
+            numbers = np.array([sayings.dims(int(b), grid)[axis] for b in linear])
             same = bool((numbers == numbers[0]).all())
             where: Value = int(numbers[0]) if same else np.repeat(numbers, self.threads)
             self.special[f"threadIdx.{name}"] = self._threads[axis]
@@ -162,8 +165,7 @@ class Lanes:
         dynamic = not alloc.shape
         key = "dynamic" if dynamic else alloc.key
         if dynamic:
-            whole = [a.array.element for a in self.launch.program.allocations.values() if not a.shape]
-            cell = min(e.base.dtype.itemsize if not isinstance(e, Scalar) else e.dtype.itemsize for e in whole)
+            cell = self.launch.program.dynamic_cell()
             shape: tuple[int, ...] = (self.launch.dynamic // item,)
             step = -(-self.launch.dynamic // 16) * 16
         else:
@@ -182,21 +184,20 @@ class Lanes:
         typed = data.view(element.dtype if isinstance(element, Scalar) else element.base.dtype)
         if not isinstance(element, Scalar):
             typed = typed.reshape(-1, element.count)
-        strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+        strides = strides_of(shape)
         base = self.block * (step // item)
         return View(
-            self, self.shared_pieces[key], element, typed, 0, shape, strides, alloc.name, base, self._address(alloc)
+            self,
+            self.shared_pieces[key],
+            element,
+            typed,
+            0,
+            shape,
+            strides,
+            alloc.name,
+            base,
+            self.launch.program.address(alloc),
         )
-
-    def _address(self, alloc: tree.Alloc) -> int:
-        """Byte address of a shared array in its block: static arrays one after another, then dynamic memory."""
-        address = 0
-        for other in self.launch.program.allocations.values():
-            if other.key == alloc.key:
-                break
-            if other.shape:
-                address += -(-int(np.prod(other.shape)) * other.array.element.dtype.itemsize // 16) * 16
-        return address
 
     def local(self, alloc: tree.Alloc) -> LocalView:
         """A local array: empty each time the line is passed."""
@@ -206,7 +207,7 @@ class Lanes:
         """A constant array of the kernel's globals."""
         flat = np.ascontiguousarray(value)
         piece = Piece(self, name, "const", flat.size, flat.itemsize, False)
-        strides = tuple(int(np.prod(flat.shape[axis + 1 :])) for axis in range(flat.ndim))
+        strides = strides_of(flat.shape)
         return View(self, piece, kind.element, flat.reshape(-1), 0, flat.shape, strides, name)
 
     # ---- warps
@@ -314,195 +315,7 @@ class Lanes:
         """Count a round of a loop; too many end the launch."""
         self.steps += 1
         if self.steps > self.launch.steps:
-            raise Stop(over_budget(self.launch.name, line, outer, self.launch.steps, self.first))
-
-    # ---- findings
-    def block_of(self, block: int) -> Dim3:
-        """Coordinates of a block of the chunk."""
-        return races.dims(self.first + block, self.launch.grid)
-
-    def thread_of(self, lane: int) -> Dim3:
-        """Coordinates of a lane's thread."""
-        return races.dims(lane % self.threads, self.launch.block)
-
-    def found(self, finding: Finding) -> None:
-        """Note a finding; an error ends the launch when the phase is settled, unless all are collected."""
-        if finding.severity == "warning" or self.launch.collect:
-            self.ledger.add(finding)
-        else:
-            self.stops.append(finding)
-
-    def within(
-        self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site
-    ) -> None:
-        """Stop at the first lane whose index is outside its array."""
-        bad = (index < 0) | (index >= extent)
-        if not isinstance(bad, np.ndarray):
-            if not bad:
-                return
-            bad = np.full(self.count, True)
-        if mask is not None:
-            bad = bad & mask
-        if not bad.any():
-            return
-        lane = int(bad.argmax())
-        block = lane // self.threads
-        value = int(index[lane]) if isinstance(index, np.ndarray) else int(index)
-        size = int(extent[lane]) if isinstance(extent, np.ndarray) else int(extent)
-        raise Stop(
-            races.out_of_bounds(
-                self.launch.name, site, view.name, axis, value, size, self.block_of(block), self.thread_of(lane),
-                self.first + block, int(self.phase[block]),
-            )
-        )  # fmt: skip
-
-    def races(self, piece: Piece, log: list[Any], cells: Integers) -> None:
-        """Say the races on some cells of a piece."""
-        accesses = piece.accesses(log, cells[:512])
-        for block in sorted({a.thread // self.threads for a in accesses}):
-            own = [a for a in accesses if a.thread // self.threads == block]
-            for pair in races.racing_pairs(own):
-                array, index = self.cell_name(piece, pair.first.cell)
-                last = int(self.last[block])
-                thread = block * self.threads
-                pair = races.Pair(_in_block(pair.first, thread), _in_block(pair.second, thread), pair.same_value)
-                self.found(
-                    races.race_in_block(
-                        self.launch.name, pair, self.launch.program.sites, array, piece.space, index,
-                        self.block_of(block), self.launch.block, self.first + block, int(self.phase[block]),
-                        (last or None, self.closing),
-                    )
-                )  # fmt: skip
-
-    def cell_name(self, piece: Piece, cell: int) -> tuple[str, tuple[int, ...]]:
-        """The array and index that a cell of a piece is called by."""
-        if piece.space == "shared":
-            cell %= piece.cells // self.blocks
-            return piece.name, races.coordinates(cell, piece.extents) if piece.item == piece.cell else (cell,)
-        for argument in self.launch.arguments:
-            if isinstance(argument, Argument) and argument.memory.name == piece.name:
-                return argument.name, index_in(argument, cell)
-        return piece.name, (cell,)
-
-    def unwritten(self, piece: Piece, racy: Integers | None, blocks: Mask) -> None:
-        """Say reads of shared memory that nobody wrote, but for cells that race anyway."""
-        pending, piece.pending = piece.pending, []
-        for cells, lanes, site, view in pending:
-            if blocks is not None:
-                now = blocks[lanes]
-                if not now.all():
-                    piece.pending.append((cells[~now], lanes[~now], site, view))
-                cells, lanes = cells[now], lanes[now]
-            if racy is not None:
-                alone = ~np.isin(cells, racy)
-                cells, lanes = cells[alone], lanes[alone]
-            if len(lanes):
-                lane = int(lanes[0])
-                block = lane // self.threads
-                array, index = self.cell_name(piece, int(cells[0]))
-                self.found(
-                    races.uninitialised(
-                        self.launch.name, site.line, array, "shared", index, self.block_of(block),
-                        self.thread_of(lane), self.first + block, int(self.phase[block]),
-                    )
-                )  # fmt: skip
-
-    def unwritten_local(self, view: LocalView, element: int, mask: Mask, site: tree.Site) -> None:
-        """Say a read of a local array that its thread never wrote."""
-        lane = 0 if mask is None else int(mask.argmax())
-        block = lane // self.threads
-        finding = races.uninitialised(
-            self.launch.name, site.line, view.name, "local", races.coordinates(element, view.shape),
-            self.block_of(block), self.thread_of(lane), self.first + block, int(self.phase[block]),
-        )  # fmt: skip
-        self.held.append((block, finding))
-
-    # ---- global memory
-    def seen(self, piece: Piece) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which elements of a global piece were read, and which written."""
-        known = self._seen.get(id(piece))
-        if known is None:
-            known = self._seen[id(piece)] = (np.zeros(piece.cells, bool), np.zeros(piece.cells, bool))
-        return known
-
-    def touch(self, piece: Piece, at: Integers, mask: Mask, kind: int, site: tree.Site) -> None:
-        """Note which elements are touched, and look for races between blocks."""
-        read, written = self.seen(piece)
-        here = at if mask is None else at[mask]
-        if kind != 1:
-            read[here] = True
-        if kind != 0:
-            written[here] = True
-        if not piece.logged or self.launch.blocks == 1:
-            return
-        block = (self.first + (self.block if mask is None else self.block[mask])).astype(np.int64)
-        thread = self.thread if mask is None else self.thread[mask]
-        key = block << (_THREAD_BITS + _SITE_BITS) | thread << _SITE_BITS | site.number
-        mine = "RWA"[kind]
-        for other in {"R": "WA", "W": "RA", "A": "RW"}[mine]:
-            for slot in (0, 1):
-                self._clash(
-                    piece, self._slots.get((id(piece), other), [None, None])[slot], here, block, key, other, mine
-                )
-        slots = self._slots.setdefault((id(piece), mine), [None, None])
-        first = slots[0]
-        if first is None:
-            first = slots[0] = np.full(piece.cells, -1, np.int64)
-        empty = first[here] < 0
-        first[here[empty]] = key[empty]
-        foreign = first[here] >> (_THREAD_BITS + _SITE_BITS) != block
-        if foreign.any():
-            if mine == "W":
-                self._clash(piece, first, here, block, key, "W", "W")
-            second = slots[1]
-            if second is None:
-                second = slots[1] = np.full(piece.cells, -1, np.int64)
-            second[here[foreign]] = key[foreign]
-
-    def _clash(
-        self, piece: Piece, slot: NDArray[np.int64] | None, here: Integers, block: Integers, key: Integers,
-        other: str, mine: str,
-    ) -> None:  # fmt: skip
-        """Say a race between blocks if a slot holds another block's access of these elements."""
-        if slot is None:
-            return
-        theirs = slot[here]
-        bad = (theirs >= 0) & (theirs >> (_THREAD_BITS + _SITE_BITS) != block)
-        if not bad.any():
-            return
-        sites, names = self.launch.program.sites, {"R": "read", "W": "write", "A": "atomic"}
-        keys = np.stack([theirs[bad], key[bad]], axis=1)
-        # one finding for each pair of places; the example is the lowest block's
-        places = keys & (1 << _SITE_BITS) - 1
-        _, firsts = np.unique(places, axis=0, return_index=True)
-        for i in firsts:
-            pair = [int(k) for k in keys[i]]
-            blocks = [k >> (_THREAD_BITS + _SITE_BITS) for k in pair]
-            threads = [k >> _SITE_BITS & (1 << _THREAD_BITS) - 1 for k in pair]
-            lines = [sites[k & (1 << _SITE_BITS) - 1].line for k in pair]
-            cell = int(here[bad][i])
-            array, index = self.cell_name(piece, cell)
-            b = [races.dims(x, self.launch.grid) for x in blocks]
-            t = [races.dims(x, self.launch.block) for x in threads]
-            last = max(blocks)
-            phase = int(self.phase[last - self.first])
-            self.found(
-                races.race_between_blocks(
-                    self.launch.name, (names[other], names[mine]), (lines[0], lines[1]), (t[0], t[1]), (b[0], b[1]),
-                    array, index, (last, phase, races.RANKS["race"], min(lines), max(lines)),
-                )
-            )  # fmt: skip
-
-    def touched(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """For each piece of global memory, which elements were read and which written."""
-        return [self.seen(piece) for piece in self.globals]
-
-    def rewind(self, first: int) -> None:
-        """Forget what blocks from a number on did to global memory's slots."""
-        for slots in self._slots.values():
-            for slot in slots:
-                if slot is not None:
-                    slot[slot >= first << (_THREAD_BITS + _SITE_BITS)] = -1
+            raise Stop(sayings.over_budget(self.launch.name, line, outer, self.launch.steps, self.first))
 
     # ---- barriers
     def barrier(self, mask: Mask, returned: Mask, line: int, op: str, predicate: Value) -> Value:
@@ -532,7 +345,7 @@ class Lanes:
         came, missing = int(here[block].argmax()), int((~here[block]).argmax())
         lane = block * self.threads + missing
         gone = returned is None or (returned is not False and bool(returned[lane]))
-        return diverged(
+        return sayings.diverged(
             self.launch.name, line, None, self.thread_of(came), self.thread_of(missing), gone, self.block_of(block),
             self.first + block, int(self.phase[block]), int(here[block].sum()), self.threads,
         )  # fmt: skip
@@ -561,7 +374,8 @@ class Lanes:
         if watched is None or not self.first <= watched < self.first + self.blocks:
             return
         block = watched - self.first
-        if blocks is not None and not blocks[block * self.threads] or len(self.ledger.snapshots) >= SNAPSHOTS:
+        away = blocks is not None and not blocks[block * self.threads]
+        if away or len(self.ledger.snapshots) >= SNAPSHOTS:
             return
         snapshot = Snapshot(int(self.phase[block]), line)
         for key, piece in self.shared_pieces.items():
@@ -619,71 +433,3 @@ class Range:
                 return False
         lanes.tick(self.fork.line, self.outer)
         return mask
-
-
-def _in_block(access: races.Access, first: int) -> races.Access:
-    return races.Access(
-        access.cell,
-        access.thread - first,
-        access.warp,
-        access.epoch,
-        access.site,
-        access.kind,
-        access.order,
-        access.value,
-    )
-
-
-def index_in(argument: Argument, cell: int) -> tuple[int, ...]:
-    """The index by which an argument calls an element of its memory, if it can be told."""
-    rest = cell - argument.offset
-    index = []
-    for extent, stride in sorted(zip(argument.shape, argument.strides, strict=True), key=lambda p: -p[1]):
-        if stride <= 0 or extent == 0:
-            return (cell,)
-        index.append(min(rest // stride, extent - 1))
-        rest -= index[-1] * stride
-    if rest:
-        return (cell,)
-    order = sorted(range(len(index)), key=lambda axis: -argument.strides[axis])
-    out = [0] * len(index)
-    for place, axis in enumerate(order):
-        out[axis] = index[place]
-    return tuple(out)
-
-
-def over_budget(kernel: str, line: int, outer: int | None, steps: int, block: int) -> Finding:
-    """Say that a loop did not end."""
-    inside = f" (inside the loop of line {outer})" if outer is not None else ""
-    return Finding(
-        kind="budget", kernel=kernel, lines=(line,) if outer is None else (line, outer),
-        message=f"the loop of line {line}{inside} was still running after {steps} rounds.",
-        hint="See that its condition becomes false for every thread; if it is meant to run that long, "
-        "cuda.simulate(kernel, steps=...) gives it more.",
-        order=(block, 0, races.RANKS["budget"], line),
-    )  # fmt: skip
-
-
-def diverged(
-    kernel: str, line: int, other: int | None, came: Dim3, missing: Dim3, returned: bool, block: Dim3, linear: int,
-    phase: int, count: int, threads: int,
-) -> Finding:  # fmt: skip
-    """Say a barrier that part of a block reaches. ``other`` is the barrier where the missing thread waits instead."""
-    if other is not None:
-        where = f"waits at the barrier of line {other}"
-        hint = "Let all threads meet at one barrier: move it out of the branches."
-    elif returned:
-        where = "has returned"
-        hint = "Let every thread reach the barrier: guard the loads and stores instead of returning early."
-    else:
-        where = "does not come there"
-        hint = (
-            "Let every thread reach the barrier: move it out of the condition, and guard the loads and stores instead."
-        )
-    return Finding(
-        kind="divergence", kernel=kernel, lines=(line,) if other is None else (line, other),
-        message=f"the barrier of line {line} is reached by {count} of {threads} threads of block {block}, phase {phase}: "
-        f"thread {came} waits, thread {missing} {where}.",
-        hint=hint, block=block, threads=(came, missing), phase=phase,
-        order=(linear, phase, races.RANKS["divergence"], line),
-    )  # fmt: skip

@@ -1,9 +1,9 @@
 """From the typed tree to Python over lanes.
 
 Each function becomes a Python function with a mask as second parameter. Statements run under the mask named by the
-branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a mask
-keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the variable
-lives only inside this branch.
+branch or loop they stand in; a thread that returns, breaks or continues leaves the mask. A variable assigned under a
+mask keeps its old value in the other lanes, unless nobody can see the difference: the lanes have returned, or the
+variable lives only inside this branch.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ class _Writer:
         self.lines, self.depth = [], 1
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("_returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
-        variables = sorted({n for n in self.total} - set(self.function.params))
+        variables = sorted(set(self.total) - set(self.function.params))
         if variables:
             self.line("=".join(f"v_{v}" for v in variables) + "=None")
         for name, variable in self.specials.items():

@@ -1,8 +1,8 @@
 """A launch from arguments to results: limits, the choice of engine, chunks of blocks, and what happens at an error.
 
-Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to where
-they were, the chunk runs again a block at a time, and the first block with an error is run once more by the plain engine,
-which sees where each thread stands.
+Many blocks run together, so one of them may meet an error before an earlier one does. Then outputs are put back to
+where they were, the chunk runs again a block at a time, and the first block with an error is run once more by the
+plain engine, which sees where each thread stands.
 """
 
 import sys
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilelab.hardware.limits import capability, launch_problems
 from tilelab.simt import tree
-from tilelab.simt.errors import Finding, LaunchError, error_of
+from tilelab.simt.errors import BoundsError, Finding, LaunchError, error_of
 from tilelab.simt.kernel import Configured, Kernel
 from tilelab.simt.lanes import Lanes
 from tilelab.simt.lanes_code import compile_lanes
@@ -63,6 +63,10 @@ def launch(
     with np.errstate(all="ignore"), _progress(run, options.progress):
         try:
             fatal, seen = _run(configured.kernel, run, ledger, engine)
+        except IndexError as fault:
+            if run.checks:
+                raise
+            raise BoundsError(f"{run.name}: {fault}; run it with checks to see the line and the thread") from None
         except NeedsThreads:
             if options.engine == "lanes":
                 raise LaunchError(f"{program.kernel.name} needs engine='threads'") from None
@@ -87,11 +91,7 @@ def inspect(configured: Configured, args: tuple[Any, ...]) -> "Report":
 
 def check_limits(configured: Configured, program: tree.Program) -> None:
     """Refuse a launch that the device would refuse."""
-    static = sum(
-        -(-int(np.prod(a.shape)) * a.array.element.dtype.itemsize // 16) * 16
-        for a in program.allocations.values()
-        if a.shape
-    )
+    static = sum(a.bytes for a in program.allocations.values())
     chip = capability(configured.options.device)
     problems = launch_problems(chip, configured.grid, configured.block, static, configured.dynamic)
     if problems:
@@ -151,7 +151,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
                 _restore(run, before)
                 lanes.forget()
                 ledger.revert(mark)
-                lanes.rewind(first)
+                lanes.memory.rewind(first)
                 fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count)
                 fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
                 break
@@ -159,7 +159,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
     finally:
         for place in places:
             place.known.clear()
-    return fatal, lanes.touched()
+    return fatal, lanes.memory.touched()
 
 
 def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding:
@@ -177,7 +177,7 @@ def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding
 
 def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
     """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
-    if finding.kind not in ("divergence", "warp", "bounds", "negative index"):
+    if finding.kind == "budget":
         return finding
     after = [m.data.copy() if m.written else None for m in run.memories]
     trial = Ledger(run.program)
@@ -185,7 +185,9 @@ def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any
     try:
         threads.run(block)
     except Stop as stop:
-        return stop.finding
+        # run alone, the block does not see the others: a race with one of them may have come first
+        if stop.finding.order[:2] <= finding.order[:2]:
+            return stop.finding
     finally:
         _restore(run, after)
     return finding
@@ -197,9 +199,13 @@ def _restore(run: Launch, before: list[NDArray[Any] | None]) -> None:
             memory.data[...] = data
 
 
+#: Seconds after which a launch shows how far it is.
+PATIENCE = 2.0
+
+
 @contextmanager
 def _progress(run: Launch, wanted: bool) -> Iterator[None]:
-    """A bar over the blocks, once a launch has taken two seconds; nothing where nobody looks."""
+    """A bar over the blocks, for a launch that takes long; nothing where nobody looks."""
     if not wanted or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
@@ -213,7 +219,7 @@ def _progress(run: Launch, wanted: bool) -> Iterator[None]:
 
     def show(blocks: int) -> None:
         nonlocal shown
-        if not shown and time.perf_counter() - start > 2:
+        if not shown and time.perf_counter() - start > PATIENCE:
             bar.start()
             shown = True
         if shown:

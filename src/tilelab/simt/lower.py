@@ -1,8 +1,8 @@
 """Statements of a kernel: from Python's syntax tree to the typed tree.
 
-Types flow with the statements. A variable may hold an int here and a float later; where ways meet (after ``if``, round a
-loop) its type is the unification of what comes in, and a :class:`~tilelab.simt.tree.Retype` makes the value follow.
-Loops are typed until nothing changes.
+Types flow with the statements. A variable may hold an int here and a float later; where ways meet (after ``if``,
+round a loop) its type is the unification of what comes in, and a :class:`~tilelab.simt.tree.Retype` makes the value
+follow. Loops are typed until nothing changes.
 """
 
 import ast

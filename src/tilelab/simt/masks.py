@@ -1,7 +1,7 @@
 """Masks over lanes, and arithmetic on values that are one number for all lanes or one for each.
 
-A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number (uniform)
-or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
+A mask is ``None`` for every lane, ``False`` for none, else a boolean array. A value is a Python or NumPy number
+(uniform) or an array with one element a lane, which is never changed in place: addresses are remembered by identity.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def merge(mask: Mask, new: Value, old: Value) -> Value:
         old, np.ndarray | np.generic | int | float
     ):
         return np.where(mask, new, old)
-    return new
+    return new.merged(mask, old) if hasattr(new, "merged") else new
 
 
 def union(a: Mask, b: Mask) -> Mask:

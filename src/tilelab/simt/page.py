@@ -3,25 +3,28 @@
 from collections.abc import Iterable
 from html import escape
 
-from tilelab.draw.banks import bank_heat_map, bank_queue
 from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
-from tilelab.draw.traffic import coalescing
+from tilelab.draw.warp_banks import bank_heat_map, bank_queue
+from tilelab.draw.warp_sectors import coalescing
 from tilelab.simt.ledger import Contents, Snapshot
 from tilelab.simt.report import Report
 from tilelab.simt.table import by_line
 
 _STYLE = """<style>
 .tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
-html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{--tl-bad:#ff9c94;--tl-warn:#f2cc60;--tl-good:#7ee2a8}
+html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
+ --tl-bad:#ff9c94;--tl-warn:#f2cc60;--tl-good:#7ee2a8}
 .tl-report table{border-collapse:collapse;margin:.5em 0;font-size:.85em}
 .tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
 .tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
 .tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
-.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)} .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
+.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)}
+.tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
+.tl-report svg{max-width:100%;height:auto}
 </style>"""
 #: Pictures of one kind at most, and cells of a shared array that are still written out.
 _PICTURES, _CELLS = 4, 1024
@@ -67,10 +70,10 @@ def _banks(report: Report) -> str:
     shared = [a for a in report.accesses if a.space == "shared" and a.example]
     if not shared:
         return ""
-    rows = [(f"line {a.line} {a.kind} {a.text}", a.example, a.width) for a in shared]
+    rows = [(f"{a.line} {a.array}", a.example, a.width) for a in shared]
     parts = [bank_heat_map(rows).svg]
     for access in report.conflicts[:_PICTURES]:
-        title = f"Line {access.line}: {access.text} is a {access.ways}-way conflict; who waits at which bank"
+        title = f"Line {access.line}: {access.text}, {access.ways}-way; who waits at which bank"
         parts.append(bank_queue(access.example, access.width, title).svg)
     return _wide(parts)
 
@@ -112,7 +115,7 @@ def _phases(report: Report) -> str:
 
 def _caption(snapshot: Snapshot) -> str:
     end = f"at the barrier of line {snapshot.line}" if snapshot.line is not None else "at the end"
-    return f"phase {snapshot.phase}, {end}. Framed values were written in this phase."
+    return f"phase {snapshot.phase}, {end}. Values in brackets were written in this phase."
 
 
 def _contents(name: str, contents: Contents) -> str:

@@ -116,7 +116,7 @@ class Report:
         return self.complete and not any(f.severity == "error" for f in self.findings)
 
     def of(self, kind: str) -> list[Finding]:
-        """Findings of one kind: ``race``, ``divergence``, ``uninitialised``, ``bounds``, ``negative index``, …"""
+        """Findings of one kind, as named by :attr:`Finding.kind`."""
         return [f for f in self.findings if f.kind == kind]
 
     @property

@@ -1,5 +1,6 @@
 """What both engines are told about a launch, and how they stop."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -102,3 +103,8 @@ def poisoned(count: int, dtype: "np.dtype[Any]") -> "NDArray[Any]":
 def plain_numbers(values: "NDArray[Any]") -> list[Any]:
     """Values as JSON can hold them."""
     return [None if isinstance(v, float) and not np.isfinite(v) else v for v in values.tolist()]
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of an array in C order, in elements."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))

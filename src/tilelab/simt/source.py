@@ -85,7 +85,12 @@ class Source:
         indent = len(self.lines[0]) - len(self.lines[0].lstrip())
         self.lines = [line[indent:] for line in self.lines]
         self.params = [a.arg for a in found.args.args]
-        self.stored = {n.id for n in ast.walk(found) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        self.stored = {
+            n.id
+            for statement in found.body
+            for n in ast.walk(statement)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        }
         self._check()
 
     def where(self, node: ast.AST) -> str:
@@ -122,9 +127,7 @@ class Source:
         arguments = self.tree.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs or arguments.defaults:
             raise self.fault(self.tree, "kernels take plain positional parameters without defaults")
-        for node in ast.walk(self.tree):
-            if node is self.tree:
-                continue
+        for node in (n for statement in self.tree.body for n in ast.walk(statement)):
             refused = _REFUSED.get(type(node))
             if refused:
                 what, instead = refused

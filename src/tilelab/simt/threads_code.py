@@ -1,7 +1,7 @@
 """From the typed tree to Python for one thread.
 
-A function that may wait (a barrier, a warp instruction) becomes a generator. Every access is told its place in the source
-and the rounds of the loops around it, so that the accesses a warp makes together can be put together again.
+A function that may wait (a barrier, a warp instruction) becomes a generator. Every access is told its place in the
+source and the rounds of the loops around it, so that the accesses a warp makes together can be put together again.
 """
 
 from collections.abc import Callable
@@ -215,7 +215,7 @@ class _Writer:
             case tree.Warp():
                 args_ = self.index(node.args)
                 return f"(yield ('warp',{node.line},{node.name!r},{args_},{self.here()}))"
-            case tree.Call(function=function, args=args, number=number):
+            case tree.Call(function=function, args=args):
                 passed = "".join("," + self.e(a) for a in args)
                 call = f"_f{self.numbers[id(function)]}(_t,{self.here()}{passed})"
                 return f"(yield from {call})" if function.suspends else call

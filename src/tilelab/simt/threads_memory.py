@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilelab.simt import races, tree
+from tilelab.simt import sayings, tree
 from tilelab.simt.errors import Finding
-from tilelab.simt.runtime import poisoned
+from tilelab.simt.runtime import poisoned, strides_of
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Element:
         """Stop the thread at an index outside the array."""
         if t.checks and not 0 <= index < self.shape[axis]:
             raise Fault(
-                races.out_of_bounds(
+                sayings.out_of_bounds(
                     t.kernel, site, self.name, axis, int(index), self.shape[axis], t.block, t.coordinates,
                     t.linear_block, t.phase,
                 )
@@ -188,7 +188,7 @@ class LocalElement(Element):
         data = poisoned(size * count, base.dtype)
         if not isinstance(element, Scalar):
             data = data.reshape(-1, count)
-        strides = tuple(int(np.prod(alloc.shape[axis + 1 :])) for axis in range(len(alloc.shape)))
+        strides = strides_of(alloc.shape)
         super().__init__(cells, element, data, 0, alloc.shape, strides, alloc.name, 0)
 
     def ld(self, t: "Thread", index: tuple[int, ...], site: tree.Site, path: Path) -> Any:

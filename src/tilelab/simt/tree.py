@@ -4,10 +4,14 @@ Every expression knows its type. Conversions are explicit (:class:`Cast`), so an
 that it is told.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelab.simt.types import Array, Type, none
+from tilelab.simt.types import Array, Scalar, Type, none
+
+#: Shared arrays start at multiples of this many bytes.
+ALIGNMENT = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -179,6 +183,13 @@ class Alloc(Expr):
     line: int
 
     @property
+    def bytes(self) -> int:
+        """Bytes that a static array takes, rounded up so that the next one is aligned; 0 for dynamic memory."""
+        if not self.shape:
+            return 0
+        return -(-math.prod(self.shape) * self.array.element.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+
+    @property
     def array(self) -> Array:
         """Its type."""
         assert isinstance(self.type, Array)
@@ -222,7 +233,6 @@ class Warp(Expr):
     name: str
     args: tuple[Expr, ...]
     line: int
-    number: int
 
 
 @dataclass(slots=True)
@@ -231,7 +241,6 @@ class Call(Expr):
 
     function: "Function"
     args: tuple[Expr, ...]
-    number: int
 
 
 @dataclass(slots=True)
@@ -372,3 +381,17 @@ class Program:
     syncs_warps: bool = False
     typed: dict[tuple[object, ...], "Function | None"] = field(default_factory=dict)
     """Device functions by the types of a call; ``None`` while one is being typed."""
+
+    def address(self, alloc: Alloc) -> int:
+        """Byte address of a shared array in its block: static arrays one after another, then dynamic memory."""
+        address = 0
+        for other in self.allocations.values():
+            if other.key == alloc.key:
+                break
+            address += other.bytes
+        return address
+
+    def dynamic_cell(self) -> int:
+        """Bytes of the smallest number that dynamic shared memory is viewed as."""
+        elements = [a.array.element for a in self.allocations.values() if not a.shape]
+        return min((e if isinstance(e, Scalar) else e.base).dtype.itemsize for e in elements)

@@ -189,7 +189,9 @@ def _unify_scalars(a: Scalar, b: Scalar) -> Scalar:
     if a.kind == b.kind:
         return a if a.bits >= b.bits else b
     if "f" in a.kind + b.kind:
-        return float64
+        number, real = (b, a) if a.kind == "f" else (a, b)
+        exact = float16 if number.bits == 8 else float32 if number.bits == 16 else float64
+        return exact if exact.bits > real.bits else real
     signed, unsigned = (a, b) if a.kind == "i" else (b, a)
     if signed.bits > unsigned.bits:
         return signed
@@ -205,10 +207,12 @@ def _integers(a: Scalar, b: Scalar) -> Scalar:
 def _arithmetic(a: Scalar, b: Scalar) -> Scalar:
     if a.kind != "f" and b.kind != "f":
         return _integers(a, b)
-    for x, y in ((a, b), (b, a)):
-        if x.kind == "b":
-            return y
-    return _unify_scalars(a, b)
+    if a.kind == b.kind == "f":
+        return _unify_scalars(a, b)
+    number, real = (b, a) if a.kind == "f" else (a, b)
+    small = number.kind == "b" or number == int8
+    exact = float16 if small else float32 if number in (int16, uint8) else float64
+    return exact if exact.bits > real.bits else real
 
 
 def binary(op: str, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -218,6 +222,8 @@ def binary(op: str, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     ----------
     op
         As written: ``+ - * / // % ** << >> & | ^``.
+    a, b
+        Types of the operands.
 
     Returns
     -------
@@ -227,7 +233,7 @@ def binary(op: str, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     ------
     TypingFault
         Bits of a float.
-    """  # noqa: D417
+    """
     floats = "f" in a.kind + b.kind
     if op in ("<<", ">>", "&", "|", "^"):
         if floats:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilelab.simt import races
-from tilelab.simt.errors import Dim3, Finding
+from tilelab.simt import sayings
 from tilelab.simt.masks import Mask, Value
 from tilelab.simt.runtime import Stop
 
@@ -84,8 +83,8 @@ def _all_come(rt: "Lanes", named: NDArray[np.int64], on: NDArray[np.bool_], name
             block = warp // rt.warps_per_block
             thread = warp % rt.warps_per_block * WARP + lane
             raise Stop(
-                not_all(
-                    rt.launch.name, name, line, races.dims(thread, rt.launch.block), why, rt.block_of(block),
+                sayings.not_all(
+                    rt.launch.name, name, line, sayings.dims(thread, rt.launch.block), why, rt.block_of(block),
                     rt.first + block, int(rt.phase[block]),
                 )
             )  # fmt: skip
@@ -113,20 +112,10 @@ def _shuffle(
             block = warp // rt.warps_per_block
             thread = warp % rt.warps_per_block * WARP + lane
             raise Stop(
-                not_all(
-                    rt.launch.name, name, line, races.dims(thread, rt.launch.block),
+                sayings.not_all(
+                    rt.launch.name, name, line, sayings.dims(thread, rt.launch.block),
                     f"asks lane {int(source[warp, lane])}, which takes no part", rt.block_of(block), rt.first + block,
                     int(rt.phase[block]),
                 )
             )  # fmt: skip
     return np.take_along_axis(values, source, axis=1)
-
-
-def not_all(kernel: str, name: str, line: int, thread: Dim3, why: str, block: Dim3, linear: int, phase: int) -> Finding:
-    """Say a warp instruction whose lanes do not fit together."""
-    return Finding(
-        kind="warp", kernel=kernel, lines=(line,),
-        message=f"cuda.{name} in line {line}: thread {thread} of block {block} {why} (phase {phase}).",
-        hint="Let all lanes that the mask names execute it together, outside of conditions that split the warp.",
-        block=block, threads=(thread,), phase=phase, order=(linear, phase, races.RANKS["warp"], line),
-    )  # fmt: skip

@@ -1,0 +1,197 @@
+"""Calls of ``cuda`` in a kernel."""
+
+import ast
+from typing import TYPE_CHECKING
+
+from tilelab.simt import tree
+from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES
+from tilelab.simt.source import MISSING
+from tilelab.simt.typer import Typer
+from tilelab.simt.types import (
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+    Vector,
+    boolean,
+    float16,
+    float32,
+    float64,
+    int32,
+    int64,
+    none,
+    of_dtype,
+    uint32,
+    unify,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class CudaCallTyper(Typer):
+    """Types the calls of what exists on a GPU only."""
+
+    def intrinsic(self, name: str, node: ast.Call) -> tree.Expr:
+        """A call of something in ``cuda``."""
+        family, _, member = name.rpartition(".")
+        if name in ("grid", "gridsize"):
+            return self.grid(name, node)
+        if name in ("shared.array", "local.array"):
+            return self.allocate(family, node)
+        if name == "const.array_like":
+            typed = self.expression(self.positional(node)[0])
+            if not isinstance(typed, tree.Outer):
+                raise self.source.fault(node, "const.array_like takes a NumPy array from outside the kernel")
+            return typed
+        if family == "atomic":
+            return self.atomic(member, node)
+        if family == "fp16":
+            return self.half(member, node)
+        if name.startswith("syncthreads"):
+            op = name.removeprefix("syncthreads").lstrip("_")
+            self.function.suspends = True
+            args = self.positional(node)
+            if len(args) != bool(op):
+                raise self.source.fault(node, f"cuda.{name} takes {'one predicate' if op else 'no argument'}")
+            return tree.Barrier(int32 if op else none, op, self.condition(args[0]) if op else None, node.lineno)
+        if name in (*SHUFFLES, *VOTES, *MATCHES, "syncwarp", "activemask"):
+            return self.warp(name, node)
+        if name == "lanemask_lt":
+            return tree.Special(uint32, "lanemask_lt")
+        if name.startswith("threadfence") or name == "nanosleep":
+            return tree.Const(none, None)
+        operands = [self.expression(a) for a in self.positional(node)]
+        return self.bits(name, operands, self.numbers(node, operands), node)
+
+    def grid(self, name: str, node: ast.Call) -> tree.Expr:
+        """``cuda.grid(n)`` and ``cuda.gridsize(n)``."""
+        dims = self.constant_of(self.positional(node)[0] if node.args else node, "the number of dimensions")
+        if dims not in (1, 2, 3):
+            raise self.source.fault(node, f"cuda.{name} takes 1, 2 or 3")
+        parts: list[tree.Expr] = [tree.Special(int64, f"{name}.{axis}") for axis in "xyz"[:dims]]
+        return parts[0] if dims == 1 else self.pack(parts)
+
+    def constant_of(self, node: ast.expr, what: str) -> int:
+        """A number that must be known when the kernel is compiled."""
+        typed = self.expression(node)
+        if not isinstance(typed, tree.Const) or not isinstance(typed.value, int):
+            raise self.source.fault(
+                node, f"{what} must be a number known when the kernel is compiled: written out or a global name"
+            )
+        return typed.value
+
+    def element_type(self, node: ast.expr | None, call: ast.Call) -> Scalar | Vector:
+        """The type that an expression like ``float32``, ``np.int32`` or ``a.dtype`` names."""
+        if node is None:
+            raise self.source.fault(call, "an array needs a dtype")
+        if isinstance(node, ast.Attribute) and node.attr == "dtype" and self.source.static(node) is MISSING:
+            typed = self.expression(node.value)
+            if isinstance(typed.type, Array):
+                return typed.type.element
+        named = self.source.static(node)
+        if isinstance(named, Scalar | Vector):
+            return named
+        try:
+            return of_dtype(named)
+        except TypeError:
+            raise self.source.fault(call, f"{ast.unparse(node)} is no type; use float32, int32 and the like") from None
+
+    def allocate(self, space: str, node: ast.Call) -> tree.Expr:
+        """``cuda.shared.array(shape, dtype)``; shape 0 is the launch's dynamic shared memory."""
+        hint = self.hint or "array"
+        shape_node, dtype_node, _ = self.wanted(node, "shape", "dtype", "alignment")
+        element = self.element_type(dtype_node, node)
+        if shape_node is None:
+            raise self.source.fault(node, "an array needs a shape")
+        extents = shape_node.elts if isinstance(shape_node, ast.Tuple) else [shape_node]
+        typed = self.expression(shape_node)
+        if isinstance(typed, tree.Pack) and not isinstance(shape_node, ast.Tuple):
+            shape = tuple(int(i.value) if isinstance(i, tree.Const) else -1 for i in typed.items)
+            if -1 in shape:
+                raise self.source.fault(node, "the shape must be known when the kernel is compiled")
+        else:
+            shape = tuple(self.constant_of(e, "the shape of an array") for e in extents)
+        key = (f"{self.source.file}:{self.source.name}", node.lineno, node.col_offset)
+        dynamic = space == "shared" and shape == (0,)
+        if not dynamic and any(e < 1 for e in shape):
+            raise self.source.fault(node, f"shape {shape}: every extent must be at least 1")
+        roots = frozenset(["shared *"] if dynamic else [f"{space} {hint} {node.lineno}:{node.col_offset}"])
+        kind = Array(element, len(shape), space, roots)
+        made = tree.Alloc(kind, key, hint, () if dynamic else shape, node.lineno)
+        return self.program.allocations.setdefault(key, made) if space == "shared" else made
+
+    def atomic(self, name: str, node: ast.Call) -> tree.Expr:
+        """``cuda.atomic.add(array, index, value)`` and its kin."""
+        args = [self.expression(a) for a in self.positional(node)]
+        whole = name == "compare_and_swap"
+        if len(args) != (3 if whole else 2 + ATOMICS[name]):
+            raise self.source.fault(node, f"cuda.atomic.{name} takes an array, an index and {ATOMICS[name]} value(s)")
+        array = args[0]
+        if not isinstance(array.type, Array) or array.type.space not in ("global", "shared"):
+            raise self.source.fault(node, "an atomic works on an element of global or shared memory")
+        if whole:
+            args.insert(1, tree.Const(int64, 0))
+        index = args[1].items if isinstance(args[1], tree.Pack) else (args[1],)
+        element = array.type.element
+        integral = name in ("and_", "or_", "xor", "inc", "dec", "exch", "cas", "compare_and_swap")
+        if isinstance(element, Vector) or (integral and element.kind == "f"):
+            raise self.source.fault(node, f"cuda.atomic.{name} does not work on {element}")
+        if len(index) != array.type.ndim:
+            raise self.source.fault(node, f"{len(index)} indices for an array of {array.type.ndim} dimensions")
+        self.written.update(array.type.roots)
+        self.numbers(node, args[2:])
+        values = tuple(self.cast(v, element) for v in args[2:])
+        return tree.Atomic(element, name, array, index, values, self.site(node, "atomic", array))
+
+    def warp(self, name: str, node: ast.Call) -> tree.Expr:
+        """Shuffles, votes, ``syncwarp`` and ``activemask``."""
+        self.function.suspends = True
+        args = [self.expression(a) for a in self.positional(node)]
+        kinds = self.numbers(node, args)
+        if name == "activemask":
+            return tree.Warp(uint32, name, (), node.lineno)
+        counts = 3 if name in SHUFFLES else 2
+        if name == "syncwarp":
+            args = args or [tree.Const(int64, 0xFFFFFFFF)]
+            self.program.syncs_warps = True
+            counts = 1
+        if len(args) != counts:
+            raise self.source.fault(node, f"cuda.{name} takes {counts} arguments")
+        args = [self.cast(args[0], uint32), *args[1:]]
+        if name == "syncwarp":
+            return tree.Warp(none, name, tuple(args), node.lineno)
+        if name in VOTES:
+            return tree.Warp(
+                int32 if name == "ballot_sync" else boolean, name, (args[0], self.cast(args[1], boolean)), node.lineno
+            )  # fmt: skip
+        value = self.cast(args[1], int32) if kinds[1] == boolean or kinds[1].bits < 32 else args[1]
+        if name in MATCHES:
+            kind: Type = int32 if name == "match_any_sync" else Tuple((int32, boolean))
+            return tree.Warp(kind, name, (args[0], value), node.lineno)
+        return tree.Warp(value.type, name, (args[0], value, self.cast(args[2], int64)), node.lineno)
+
+    def half(self, name: str, node: ast.Call) -> tree.Expr:
+        """Arithmetic of ``cuda.fp16``."""
+        args = [self.expression(a) for a in self.positional(node)]
+        self.numbers(node, args)
+        if len(args) != HALF[name]:
+            raise self.source.fault(node, f"cuda.fp16.{name} takes {HALF[name]} numbers")
+        kind = boolean if name in ("heq", "hne", "hlt", "hle", "hgt", "hge") else float16
+        return tree.Math(kind, name, tuple(self.cast(a, float16) for a in args), node.lineno)
+
+    def bits(self, name: str, args: list[tree.Expr], kinds: list[Scalar], node: ast.Call) -> tree.Expr:
+        """``fma``, ``selp``, ``cbrt`` and functions of bits."""
+        counts = {"fma": 3, "selp": 3}.get(name, 1)
+        if len(args) != counts:
+            raise self.source.fault(node, f"cuda.{name} takes {counts} argument{'s' * (counts > 1)}")
+        if name == "selp":
+            kind = unify(args[1].type, args[2].type)
+            return tree.Choice(kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind))
+        if name in ("fma", "cbrt"):
+            wide = float32 if all(k.kind == "f" and k.bits <= 32 for k in kinds) else float64
+            return tree.Math(wide, name, tuple(self.cast(a, wide) for a in args), node.lineno)
+        if kinds[0].kind not in "iu":
+            raise self.source.fault(node, f"cuda.{name} takes an integer")
+        result = uint32 if name in ("clz", "ffs") else kinds[0]
+        return tree.Math(result, f"{name}{kinds[0].bits}", (args[0],), node.lineno)

@@ -1,0 +1,181 @@
+"""Pieces of memory under the lanes' arrays: the log of a phase, and the races in it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilelab.simt import tree
+from tilelab.simt.masks import Mask, Value, minus
+from tilelab.simt.races import Access
+
+if TYPE_CHECKING:
+    from tilelab.simt.lanes import Lanes
+    from tilelab.simt.lanes_memory import View
+
+Integers = NDArray[np.int64]
+
+
+class Entry:
+    """Addresses of one access by all lanes, and what they cost; kept while the same indices may come again."""
+
+    __slots__ = ("at", "cost", "count", "keep", "written")
+
+    def __init__(self, at: Integers, cost: tuple[int, ...] | None, keep: Any) -> None:
+        self.at = at
+        """Element of each lane in the piece's flat data; idle lanes point at element 0."""
+        self.cost = cost
+        self.count = 0
+        self.keep = keep
+        self.written = False
+        """Whether all its elements are known to have been written."""
+
+
+class Piece:
+    """One piece of memory: a shared array for each block of the chunk, or a global array.
+
+    ``cells`` are what races and initialisation are kept for: elements, or parts of them where dynamic shared memory is
+    viewed as several types.
+    """
+
+    def __init__(self, lanes: "Lanes", name: str, space: str, cells: int, cell: int, logged: bool) -> None:
+        self.lanes, self.name, self.space = lanes, name, space
+        self.cells, self.cell = cells, cell
+        self.logged = logged
+        self.log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]] = []
+        self.signature: list[int] | None = []
+        self.clean: set[tuple[int, ...]] = set()
+        self.pending: list[tuple[Integers, Integers, tree.Site, View]] = []
+        self.shadow: NDArray[np.int32] | None = None
+        self.extents: tuple[int, ...] = ()
+        """Shape of the array it was made for, which gives a cell its index."""
+        self.item = cell
+        """Bytes of an element of that array."""
+        self.written = np.zeros(0 if space == "global" else cells, bool)
+        self.full = False
+
+    def reset(self) -> None:
+        """Forget what was written: another block's life begins."""
+        self.written[:] = False
+        self.full = False
+
+    # ---- the log of a phase
+    def note(self, kind: int, entry: Entry, at: Integers, mask: Mask, site: tree.Site, value: Value) -> None:
+        """Log an access: 0 a read, 1 a write, 2 an atomic."""
+        epoch = self.lanes.epoch if self.lanes.syncs_warps else None
+        self.log.append((kind, at, mask, site, value, epoch))
+        if self.signature is not None:
+            if entry.keep is None or kind == 2 or epoch is not None:
+                self.signature = None
+            else:
+                self.signature.append(id(entry) * 2 + kind)
+
+    def settle(self, blocks: Mask) -> None:
+        """End a phase for the lanes of some blocks: look for races, then for reads of what nobody wrote."""
+        log, signature = self.log, self.signature
+        if not log:
+            return
+        if blocks is None:
+            self.log, self.signature = [], []
+        else:
+            signature = None
+            self.log = [(k, a, rest, s, v, e) for k, a, m, s, v, e in log if (rest := minus(m, blocks)) is not False]
+            self.signature = None if self.log else []
+            log = [(k, a, both, s, v, e) for k, a, m, s, v, e in log if (both := _meet(m, blocks)) is not False]
+        racy = None
+        if any(entry[0] for entry in log):
+            key = tuple(signature) if signature is not None else None
+            if key is None or key not in self.clean:
+                racy = self.racy(log)
+                if racy is not None:
+                    self.lanes.races(self, log, racy)
+                elif key is not None and self.space == "shared":
+                    self.clean.add(key)
+        if self.pending:
+            self.lanes.unwritten(self, racy, blocks)
+
+    def racy(self, log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]]) -> Integers | None:
+        """Cells that two threads touch, one of them writing, with nothing between; ``None`` if there are none."""
+        lane = self.lanes.lane
+        if not self.lanes.syncs_warps:
+            return self.contested([(k, a, m) for k, a, m, *_ in log], lane)
+        # First between warps; if that is clean, what is left is within one warp, between two syncwarps.
+        found = self.contested([(k, a, m) for k, a, m, *_ in log], self.lanes.warp)
+        if found is not None:
+            return found
+        for epoch in np.unique(np.concatenate([e[-1] for e in log])):
+            here = [(k, a, _meet(m, e == epoch)) for k, a, m, _, _, e in log]
+            found = self.contested([(k, a, m) for k, a, m in here if m is not False], lane)
+            if found is not None:
+                return found
+        return None
+
+    def contested(self, log: list[tuple[int, Integers, Mask]], who: NDArray[np.int32]) -> Integers | None:
+        """Cells that two of ``who`` touch, one writing (or one adding while another plainly reads)."""
+        if self.shadow is None:
+            self.shadow = np.full(self.cells, -1, np.int32)
+        shadow, bad = self.shadow, []
+        chosen = [(k, *_pick(a, m, who)) for k, a, m in log]
+        for k, at, by in chosen:
+            if k == 1:
+                shadow[at] = by
+        for k, at, by in chosen:
+            owner = shadow[at]
+            other = owner != by
+            if k != 1:
+                other &= owner >= 0
+            if other.any():
+                bad.append(at[other])
+        for k, at, _ in chosen:
+            if k == 1:
+                shadow[at] = -1
+        if any(k == 2 for k, *_ in chosen) and any(k == 0 for k, *_ in chosen):
+            bad += self._atomics(chosen)
+        return np.unique(np.concatenate(bad)) if bad else None
+
+    def _atomics(self, chosen: list[tuple[int, Integers, NDArray[np.int32]]]) -> list[Integers]:
+        """Cells that one thread changes atomically and another reads plainly."""
+        low, high = np.full(self.cells, np.iinfo(np.int32).max, np.int32), np.full(self.cells, -1, np.int32)
+        for k, at, by in chosen:
+            if k == 2:
+                np.minimum.at(low, at, by)
+                np.maximum.at(high, at, by)
+        bad = []
+        for k, at, by in chosen:
+            if k == 0:
+                other = (high[at] >= 0) & ((low[at] != by) | (high[at] != by))
+                if other.any():
+                    bad.append(at[other])
+        return bad
+
+    def accesses(self, log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]], cells: Integers) -> list[Access]:
+        """The accesses of a log to some cells, one by one."""
+        wanted = np.zeros(self.cells, bool)
+        wanted[cells] = True
+        made = []
+        rt = self.lanes
+        for order, (k, at, mask, site, value, epoch) in enumerate(log):
+            hit = wanted[at]
+            if mask is not None:
+                hit &= mask
+            for lane in np.flatnonzero(hit):
+                x = value[lane] if isinstance(value, np.ndarray) else value
+                made.append(
+                    Access(
+                        int(at[lane]), int(lane), int(rt.warp[lane]), int(epoch[lane]) if epoch is not None else 0,
+                        site.number, ("read", "write", "atomic")[k], (order,),
+                        None if isinstance(x, tuple) or x is None else float(x),
+                    )
+                )  # fmt: skip
+        return made
+
+
+def _meet(a: Mask, b: Mask) -> Mask:
+    if a is None or b is None:
+        return b if a is None else a
+    both = a & b
+    return both if both.any() else False
+
+
+def _pick(at: Integers, mask: Mask, who: NDArray[np.int32]) -> tuple[Integers, NDArray[np.int32]]:
+    return (at, who) if mask is None else (at[mask], who[mask])

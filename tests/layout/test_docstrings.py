@@ -1,0 +1,25 @@
+"""The examples in the docstrings are right."""
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import tilelab
+
+SRC = Path(tilelab.__file__).parent
+MODULES = [
+    f"tilelab.{floor}.{file.stem}" for floor in ("layout", "draw") for file in sorted((SRC / floor).glob("[a-z]*.py"))
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    names = {key: getattr(tilelab, key) for key in [*tilelab.__all__, "explain"]}
+    assert doctest.testmod(import_module(name), extraglobs=names).failed == 0
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder()
+    assert sum(bool(test.examples) for name in MODULES for test in finder.find(import_module(name))) > 12

