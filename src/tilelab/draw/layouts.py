@@ -15,7 +15,7 @@ from tilelab.layout.inttuple import coordinates, idx2crd, leaves, product, produ
 from tilelab.layout.layout import Layout, Shaped, as_layout
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
 from tilelab.layout.tables import offset_table
-from tilelab.layout.tensor import Tensor
+from tilelab.tensor.tensor import Tensor
 
 #: Rows, columns and slices beyond these are left out, and the caption says so.
 MOST, MOST_SLICES = 128, 12
