@@ -9,6 +9,9 @@ from typing import Any
 # isort: off
 from tilelab.layout.basis import ArithTuple, E
 from tilelab.layout.compose import composition
+from tilelab.layout.construct import (
+    make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_ordered_layout,
+)
 from tilelab.layout.divide import Division, flat_divide, logical_divide, tiled_divide, zipped_divide
 from tilelab.layout.errors import LayoutError
 from tilelab.layout.fit import fit_layout
@@ -20,11 +23,10 @@ from tilelab.layout.inverse import (
     complement, domain_distribute, left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace,
     right_inverse,
 )
-from tilelab.layout.layout import Layout, LayoutLeft, LayoutRight, Shaped, crd2idx, slice_, slice_and_offset
+from tilelab.layout.layout import Layout, LayoutLeft, LayoutRight, crd2idx, slice_, slice_and_offset
 from tilelab.layout.printing import format_layout, print_layout
 from tilelab.layout.products import (
-    blocked_product, flat_product, logical_product, make_fragment_like, make_identity_layout, make_layout,
-    make_layout_like, make_layout_tv, make_ordered_layout, raked_product, tile_to_shape, tiled_product,
+    blocked_product, flat_product, logical_product, make_layout_tv, raked_product, tile_to_shape, tiled_product,
     zipped_product,
 )
 from tilelab.layout.recast import downcast, recast, upcast
@@ -35,6 +37,7 @@ from tilelab.layout.tuples import (
     append, ceil_div, dice, elem_scale, inner_product, prepend, replace, round_up, shape_div, unflatten, unwrap,
     wrap, zip,
 )
+from tilelab.layout.values import Shaped
 # isort: on
 
 __all__ = [

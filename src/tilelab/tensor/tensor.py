@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.layout.basis import ArithTuple
+from tilelab.layout.construct import make_identity_layout
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none, is_int, leaves, product, product_each, rebuild, show
-from tilelab.layout.layout import Layout, Shaped, as_layout, slice_and_offset
-from tilelab.layout.products import make_identity_layout
+from tilelab.layout.layout import Layout, as_layout, slice_and_offset
 from tilelab.layout.simplify import merged
 from tilelab.layout.swizzle import ComposedLayout
 from tilelab.layout.tables import offset_table
+from tilelab.layout.values import Shaped
 from tilelab.tensor.storage import alike, described, flat_view, kind_of, strided
 
 
