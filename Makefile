@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick test-oracle lint lab demo system clean
+.PHONY: help book test test-quick test-oracle lint lab demo corpus hostile system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,12 @@ lab: .venv/.book  ## open JupyterLab on the course
 # ---- grading
 demo: .venv/.grade  ## release, submit and grade a class of three, and print its table
 	@$(BIN)/python autograder/demo/run.py
+
+corpus: .venv/.grade  ## judge what learners really hand in, and print what was designed and what came out
+	@$(BIN)/python autograder/corpora/run.py
+
+hostile: .venv/.grade  ## grade every broken and hostile submission, and print what was designed and what came out
+	@$(BIN)/python autograder/hostile/run.py
 
 # ---- checking
 system: .venv/.test

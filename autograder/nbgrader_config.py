@@ -15,4 +15,4 @@ c.CourseDirectory.course_id = "tilelab"
 c.ClearSolutions.code_stub = {"python": "# YOUR ANSWER HERE"}
 
 # Between execution and grade the judge reads the answers. Without this line every answer cell scores 0.
-configure(c, checks=Path(__file__).parent / "checks")
+configure(c, checks=Path(__file__).parent / "checks", limits=Path(__file__).parent / "limits.toml")

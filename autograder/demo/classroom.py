@@ -2,12 +2,13 @@
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
+from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
 from tilelab.grading.views import MARKER, learners_copy_of, source_of
@@ -18,12 +19,18 @@ sys.path.insert(0, str(AUTOGRADER.parent / "tools"))
 from make_views import MASTERS, write_source  # noqa: E402  (from the folder that was just put on the path)
 
 
-def make_course(folder: Path, *assignments: str) -> Course:
-    """Copy the course's configuration and checks, make the sources, and generate the assignments."""
+def make_course(folder: Path, *assignments: str, problems: Collection[str] = ()) -> Course:
+    """Copy the course's configuration and checks, make the sources, and generate the assignments.
+
+    With ``problems`` the assignments consist of these alone.
+    """
     folder.mkdir(parents=True)
-    shutil.copy(AUTOGRADER / CONFIG, folder)
+    for file in (CONFIG, LIMITS):
+        shutil.copy(AUTOGRADER / file, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
-    write_source(folder / "source")
+    for source in write_source(folder / "source"):
+        if problems and source.stem not in problems:
+            source.unlink()
     course = Course(folder)
     for assignment in assignments:
         done = course.api.generate_assignment(assignment)

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tilelab.draw.banks import bank_heat_map, bank_queue
 from tilelab.draw.phases import slider
 from tilelab.draw.picture import Text
-from tilelab.draw.traffic import coalescing
+from tilelab.draw.warp_banks import bank_heat_map, bank_queue
+from tilelab.draw.warp_sectors import coalescing
 
 
 def texts(picture):

@@ -16,7 +16,15 @@ os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """The course with assignment ``exercises`` generated, and nobody in it. Tests add students of their own."""
+    """The course with exercise 1 as assignment ``exercises``, and nobody in it. Tests add students of their own."""
+    from classroom import make_course
+
+    return make_course(tmp_path_factory.mktemp("class") / "course", "exercises", problems=["exercise_1"])
+
+
+@pytest.fixture(scope="session")
+def whole_course(tmp_path_factory):
+    """The course with every exercise in assignment ``exercises``."""
     from classroom import make_course
 
     return make_course(tmp_path_factory.mktemp("class") / "course", "exercises")

@@ -3,7 +3,9 @@
 import pytest
 from nbformat import v4
 
+from tilelab.grading.budgets import Budget
 from tilelab.grading.execute import ContainedExecute
+from tilelab.grading.sandbox.limits import Limits
 
 
 def execute(*sources, **settings):
@@ -12,7 +14,9 @@ def execute(*sources, **settings):
     notebook = v4.new_notebook(
         cells=[v4.new_code_cell(source) for source in sources], metadata={"kernelspec": kernelspec}
     )
-    ContainedExecute(**settings).preprocess(notebook, {})
+    seconds = settings.pop("seconds", 300)
+    allowed = Budget(limits=Limits(seconds=seconds), **settings)
+    ContainedExecute(allowed=allowed).preprocess(notebook, {})
     return [_last(cell) for cell in notebook.cells]
 
 
@@ -34,7 +38,7 @@ def test_a_kernel_that_exits_costs_its_cell_and_what_ran_before_is_not_shown_twi
 
 @pytest.mark.slow
 def test_after_too_many_lost_kernels_the_rest_is_not_reached():
-    shown = execute("print('once')", EXIT, EXIT, "print('not reached')", max_restarts=1)
+    shown = execute("print('once')", EXIT, EXIT, "print('not reached')", restarts=1)
     assert shown[3] == "NotReached: the kernel was lost 2 times before this cell"
     assert shown[0] == "once"
 
@@ -42,7 +46,7 @@ def test_after_too_many_lost_kernels_the_rest_is_not_reached():
 @pytest.mark.slow
 def test_an_endless_loop_is_interrupted_and_one_that_ignores_that_is_ended():
     ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
-    shown = execute("while True: pass", ignore, "print('goes on')", timeout=1)
+    shown = execute("while True: pass", ignore, "print('goes on')", cell_seconds=1)
     assert shown[0].startswith("CellTimeoutError")
     assert shown[1] == "KernelLost: a cell ran past its time and could not be interrupted"
     assert shown[2] == "goes on"
@@ -50,7 +54,7 @@ def test_an_endless_loop_is_interrupted_and_one_that_ignores_that_is_ended():
 
 @pytest.mark.slow
 def test_the_time_of_a_notebook_is_bounded():
-    shown = execute("import time; time.sleep(9)", "print('not reached')", budget=0.5)
+    shown = execute("import time; time.sleep(9)", "print('not reached')", seconds=0.5)
     assert shown[1] == "NotReached: the 0.5 s for this notebook were used up"
 
 
@@ -58,6 +62,6 @@ def test_the_time_of_a_notebook_is_bounded():
 def test_output_is_limited_as_it_arrives_and_messages_cannot_reach_back():
     flood = "from IPython.display import display\nfor _ in range(50): print('x' * 100_000)"
     reach = "h = display('first', display_id=True)"
-    shown = execute(flood, reach, "h.update('changed')", "print('goes on')", max_output=1_000_000)
+    shown = execute(flood, reach, "h.update('changed')", "print('goes on')", cell_output=1_000_000)
     assert shown[0] == "OutputLimit: output over 1,000,000 bytes was dropped"
     assert shown[3] == "goes on"

@@ -58,8 +58,8 @@ def test_nothing_leaks_into_the_learners_copy(master):
 
 
 @each_master
-def test_the_copy_is_what_nbgrader_releases(master, course):
-    released = course.root / "release" / problem(master.stem).assignment / f"{master.stem}.ipynb"
+def test_the_copy_is_what_nbgrader_releases(master, whole_course):
+    released = whole_course.root / "release" / problem(master.stem).assignment / f"{master.stem}.ipynb"
     ours, theirs = learners_copy_of(master), nbformat.read(released, 4)
     assert [(c.id, c.source, c.metadata) for c in ours.cells] == [(c.id, c.source, c.metadata) for c in theirs.cells]
 

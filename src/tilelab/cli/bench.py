@@ -81,9 +81,7 @@ def ladder(sides: str, rungs: str, as_json: bool, recorded: Path) -> None:
         click.echo(f"not measured here: {reason}")
     click.echo(table(beside(here, old)))
     if where:
-        click.echo(
-            f"here: {where['device']}, driver {where['driver']}, CUDA {where['toolkit']}, {where['distribution']}"
-        )
+        click.echo("here: {device}, driver {driver}, CUDA {toolkit}, {distribution}".format(**where))
     if record is not None:
         then = record["recorded"]
         which = "recorded" if reason else "columns without “here”: recorded"

@@ -12,8 +12,9 @@ from tilelab.cli.needs import needs_grading
 @click.command()
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--course", type=click.Path(path_type=Path), help="A clone of the course; found by itself unless told.")
+@click.option("--no-sandbox", is_flag=True, help="Run it in no sandbox: only what you wrote yourself.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def command(notebook: Path, course: Path | None, as_json: bool) -> None:
+def command(notebook: Path, course: Path | None, no_sandbox: bool, as_json: bool) -> None:
     """Run NOTEBOOK, a learner's copy of a problem, and show what the judge says of each part.
 
     It is the judge that grades in a course. Nothing is recorded.
@@ -21,7 +22,7 @@ def command(notebook: Path, course: Path | None, as_json: bool) -> None:
     with needs_grading():
         from tilelab.grading.single import check_notebook
 
-        judged = check_notebook(notebook, course)
+        judged = check_notebook(notebook, course, sandboxed=not no_sandbox)
     if as_json:
         rows: list[dict[str, Any]] = [
             {

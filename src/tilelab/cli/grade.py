@@ -1,7 +1,9 @@
 """``tilelab grade``: grade the collected submissions of an assignment."""
 
 import json
+import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,19 +21,26 @@ if TYPE_CHECKING:
 @click.option("--course", default="autograder", show_default=True, help="The course's folder.")
 @click.option("--student", help="Grade one student only.")
 @click.option("--force", is_flag=True, help="Grade again what has been graded already.")
+@click.option("--workers", type=click.IntRange(1), help="Processes that grade; one for each core unless told.")
+@click.option("--no-sandbox", is_flag=True, help="Run learners' code in no sandbox, and mark every grade so.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def command(assignment: str, course: str, student: str | None, force: bool, as_json: bool) -> None:
+def command(
+    assignment: str, course: str, student: str | None, force: bool, workers: int | None, no_sandbox: bool, as_json: bool
+) -> None:
     """Grade what was collected for ASSIGNMENT: run, judge, record the scores, write the feedback.
 
-    Every submission gets a recorded result. A submission that is graded already is left alone unless a newer one
-    was collected. The exit code is 0 where all of them were graded.
+    Every submission gets a recorded result. A submission that is graded already is left alone unless another one
+    was collected; a run that was stopped goes on where it was. The exit code is 0 where all of them were graded.
     """
     with needs_grading():
         from tilelab.grading.course import Course
 
         opened = Course(course)
         notebooks = opened.notebooks(assignment)
-        results = _graded(opened, assignment, opened.students(assignment, student), force)
+        students = opened.students(assignment, student)
+        cores = len(os.sched_getaffinity(0))
+        graded = opened.grade_all(assignment, students, force, workers or cores, sandboxed=not no_sandbox)
+        results = _watched(graded, assignment, len(students))
     if as_json:
         rows = [_row(result) for result in results]
         click.echo(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False))
@@ -42,20 +51,19 @@ def command(assignment: str, course: str, student: str | None, force: bool, as_j
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 
-def _graded(course: Any, assignment: str, students: list[str], force: bool) -> list["Result"]:
-    """Grade one student after the other under a progress bar, which goes to the terminal's error stream."""
+def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["Result"]:
+    """Gather the results under a progress bar, which goes to the terminal's error stream; sorted by student."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     results = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"grading {assignment}", total=len(students))
-        for student in students:
-            progress.update(task, description=f"grading {assignment}: {student}")
-            results.append(course.grade(assignment, student, force))
-            progress.advance(task)
-    return results
+        task = progress.add_task(f"grading {assignment}", total=total)
+        for result in graded:
+            results.append(result)
+            progress.update(task, advance=1, description=f"grading {assignment}: {result.student}")
+    return sorted(results, key=lambda result: result.student)
 
 
 def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "Table":

@@ -53,20 +53,29 @@ def _is_array(value: Any) -> bool:
     return known or type(value).__name__ in ("ndarray", "memmap")
 
 
+def address(value: Any) -> int:
+    """Where an array of numpy, torch or CuPy starts in memory."""
+    if hasattr(value, "data_ptr"):
+        return int(value.data_ptr())
+    if hasattr(value, "__cuda_array_interface__"):
+        return int(value.data.ptr)
+    return int(value.ctypes.data)
+
+
 def _array(value: Any, parameter: Parameter) -> Array:
     who = f"argument {parameter.name or '?'}"
     dtype = str(value.dtype).removeprefix("torch.")
     if hasattr(value, "data_ptr"):  # torch
-        contiguous, pointer, itemsize = value.is_contiguous(), value.data_ptr(), value.element_size()
+        contiguous, itemsize = value.is_contiguous(), value.element_size()
         kind, ordinal = value.device.type, value.device.index or 0
         if kind not in ("cpu", "cuda"):
             raise LaunchError(f"{who} lives on {kind!r}; a kernel reads memory of the CPU (emulated) or of a CUDA GPU")
         device = "gpu" if kind == "cuda" else "cpu"
     elif hasattr(value, "__cuda_array_interface__"):
-        contiguous, pointer, itemsize = value.flags.c_contiguous, value.data.ptr, value.itemsize
+        contiguous, itemsize = value.flags.c_contiguous, value.itemsize
         device, ordinal = "gpu", value.device.id
     else:
-        contiguous, pointer, itemsize = value.flags.c_contiguous, value.ctypes.data, value.itemsize
+        contiguous, itemsize = value.flags.c_contiguous, value.itemsize
         device, ordinal = "cpu", 0
     shape = tuple(int(extent) for extent in value.shape)
     if not contiguous:
@@ -80,7 +89,7 @@ def _array(value: Any, parameter: Parameter) -> Array:
         raise LaunchError(f"{who} has shape {shape}: there is nothing to compute on")
     if math.prod(shape) > INDEX_LIMIT:
         raise LaunchError(f"{who} has {math.prod(shape)} elements; an int index of a kernel counts to {INDEX_LIMIT}")
-    return Array(value, parameter.name, dtype, shape, itemsize, pointer, device, ordinal)
+    return Array(value, parameter.name, dtype, shape, itemsize, address(value), device, ordinal)
 
 
 def _scalar(value: Any, parameter: Parameter) -> Scalar:

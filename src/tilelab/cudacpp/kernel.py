@@ -9,7 +9,7 @@ from typing import Any
 
 from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
-from tilelab.cudacpp.errors import BuildError, KernelFault
+from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
 from tilelab.cudacpp.source import Parameter, signature
 from tilelab.hardware.limits import Capability, capability
@@ -41,6 +41,9 @@ class Kernel:
         ``nvrtc`` (in this process, well under a second) or ``nvcc`` (CuTe and host headers, seconds).
     device
         Whose limits hold in emulation, such as ``"H200"`` or ``"sm_86"``. On a GPU that GPU's own hold.
+    alignment
+        Bytes at whose multiples all arrays have to start; 16 for ``float4``. In
+        emulation every array does.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Kernel:
     options: Sequence[str] = ()
     backend: str = "nvrtc"
     device: str = "sm_90"
+    alignment: int = 1
 
     def __post_init__(self) -> None:
         """Check what can be checked without a compiler."""
@@ -99,6 +103,12 @@ class Kernel:
             The arguments do not fit the kernel or one another, or a rule gives no numbers.
         """
         arguments = bind(self.parameters, values, self.name)
+        for argument in arguments:
+            if isinstance(argument, Array) and argument.device == "gpu" and argument.pointer % self.alignment:
+                raise LaunchError(
+                    f"{argument.name} starts {argument.pointer % self.alignment} bytes past a multiple of "
+                    f"{self.alignment}, where {self.name} needs one: pass a copy"
+                )
         asked = problem(self.parameters, arguments)
         grid, block = extents("grid", self.grid, asked), extents("block", self.block, asked)
         return arguments, Launch(grid, block, shared_bytes(self.shared, asked))

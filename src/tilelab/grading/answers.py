@@ -5,14 +5,17 @@ A record is plain JSON under its own MIME type in a cell's output::
     {"version": 1, "problem": "exercise_1", "answers": {"order": "row-major"}}
 
 Both sides live here: the notebook's (`record`) and the judge's (`read`). The judge trusts nothing that it reads, so
-both hold the same limits. Standard library alone.
+both hold the same limits. Loads nothing but the standard library and the layout floor.
 """
 
+import inspect
 import json
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.layout import Layout
 
 MIME = "application/vnd.tilelab.answer+json"
 VERSION = 1
@@ -30,8 +33,8 @@ def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
     problem : str
         Name of the problem, such as ``exercise_1``.
     answers : mapping
-        The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, dicts, and whatever turns
-        itself into those with ``tolist()`` (arrays and their scalars).
+        The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, dicts, whatever turns itself
+        into those with ``tolist()`` (arrays and their scalars), layouts (as text) and functions (as their source).
 
     Returns
     -------
@@ -55,12 +58,35 @@ def plain(value: object) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(item) for item in value]
+    if isinstance(value, Layout):
+        return str(value)
     if hasattr(value, "tolist"):
         return value.tolist()
+    if inspect.isfunction(value):
+        return source_of(value)
     raise GradingError(
         f"a {type(value).__name__} cannot be handed in: {value!r:.80}. "
-        "Numbers, strings, True, False, lists and arrays can"
+        "Numbers, strings, True, False, lists, arrays, layouts and functions can"
     )
+
+
+def source_of(function: Callable[..., object]) -> str:
+    """Return a function's source: a function is handed in as its text, and runs only where the judge lets it.
+
+    Raises
+    ------
+    GradingError
+        Its text is not to be had, as that of a ``lambda`` or of what was made by ``exec``.
+    """
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        text = ""
+    if not text.startswith(("def ", "@")):
+        raise GradingError(
+            f"the text of {function.__name__!r} cannot be read: define it with def in a cell, or hand in its text"
+        )
+    return text
 
 
 def read(found: Iterable[object], problem: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Grade the collected submissions of a course: nbgrader's own steps through its Python API, one student at a time.
+"""Grade the collected submissions of a course: workers run and judge them, one writer records them.
 
 One student's broken submission costs nobody else anything, and every submission gets a recorded result; what fails
-for a reason that is not the learner's keeps the grade it had and is reported.
+for a reason that is not the learner's keeps the grade it had and is reported. Killed at any moment and started
+again, grading goes on where it was.
 """
 
 import os
@@ -9,25 +10,31 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
-from nbgrader.converters import Autograde
-from nbgrader.utils import capture_log, temp_attrs
 from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.nbgrader import REPORT
+from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
+from tilelab.grading.farm import Farm, kernels
+from tilelab.grading.ledger import Ledger
+from tilelab.grading.nbgrader import REPORT, plan_in
+from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.preflight import require
+from tilelab.grading.sandbox.provisioner import plain_files
 
 CONFIG = "nbgrader_config.py"
+Status = Literal["graded", "kept", "failed"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Result:
     """
 
     student: str
-    status: Literal["graded", "kept", "failed"]
+    status: Status
     score: float
     points: float
     parts: tuple[PartResult, ...]
@@ -67,6 +74,15 @@ class Result:
     def notebook_score(self, notebook: str) -> float:
         """Return the score of one notebook."""
         return sum(part.score for part in self.parts if part.notebook == notebook)
+
+
+@dataclass(frozen=True)
+class FeedbackJob:
+    """Whose feedback is to be written."""
+
+    root: Path
+    assignment: str
+    student: str
 
 
 class Course:
@@ -145,39 +161,155 @@ class Course:
             return [only]
         return found
 
-    def grade(self, assignment: str, student: str, force: bool = False) -> Result:
-        """Autograde one submission, store its scores and write its feedback.
+    def grade(self, assignment: str, student: str, force: bool = False, sandboxed: bool = True) -> Result:
+        """Grade one submission in this process; see `grade_all`."""
+        return next(iter(self.grade_all(assignment, [student], force, sandboxed=sandboxed)))
+
+    def grade_all(
+        self,
+        assignment: str,
+        students: Sequence[str],
+        force: bool = False,
+        workers: int = 1,
+        sandboxed: bool = True,
+        feedback: bool = True,
+    ) -> Iterator[Result]:
+        """Grade submissions, record their scores and write their feedback.
 
         Parameters
         ----------
-        assignment, student : str
-            Whose submission of what.
+        assignment : str
+            What was handed in.
+        students : sequence of str
+            By whom.
         force : bool
-            Grade again what has been graded already; without it only a newer submission is.
+            Grade again what has been graded already; without it only a submission that has changed is.
+        workers : int
+            Processes that grade.
+        sandboxed : bool
+            Whether learners' code runs in the sandbox. Without it every grade is marked.
+        feedback : bool
+            Whether to write feedback.
+
+        Yields
+        ------
+        Result
+            As each is done, in any order.
+
+        Raises
+        ------
+        GradingError
+            The sandbox is asked for and has holes, or the gradebook cannot be opened.
         """
-        graded_before = self._autograded(assignment, student).is_dir()
-        stamp = self._stamp(assignment, student)
-        with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
-            step = AutogradeAll(coursedir=self.api.coursedir, parent=self.api)
-            step.force = force
-            with _contained():
-                outcome = capture_log(step)
-        if not outcome["success"]:
-            return self._result(assignment, student, "failed", _reason(outcome))
-        kept = graded_before and not force and stamp == self._stamp(assignment, student)
-        if kept and self._feedback(assignment, student).is_dir():
-            return self._result(assignment, student, "kept")
-        feedback = self.api.generate_feedback(assignment, student, force=True)
-        if not feedback["success"]:
-            return self._result(assignment, student, "failed", f"graded, but no feedback: {_reason(feedback)}")
-        return self._result(assignment, student, "graded")
+        with self.gradebook():
+            pass  # says what is wrong before anything runs
+        ledger = Ledger(self.api.coursedir, self.api.config)
+        try:
+            ledger.settle(assignment)
+            waiting = [s for s in students if force or not self._is_graded(assignment, s, sandboxed)]
+            for student in set(students) - set(waiting):
+                message = ""
+                if feedback and not self._has_feedback(assignment, student):
+                    message = self.write_feedback(assignment, student)
+                yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
+            if not waiting:
+                return
+            if sandboxed:
+                self.require_sandbox()
+            with Farm(min(workers, len(waiting))) as farm:
+                for job in self._jobs(assignment, waiting, sandboxed):
+                    farm.start(work, job)
+                for function, argument, outcome in farm.done():
+                    if isinstance(outcome, GradingError):
+                        student = argument.student
+                        yield self._result(ledger, assignment, student, "failed", str(outcome))
+                    elif function is work:
+                        student = outcome.student
+                        try:
+                            ledger.record(outcome)
+                        except GradingError as error:
+                            yield self._result(ledger, assignment, student, "failed", str(error))
+                            continue
+                        if feedback:
+                            farm.start(write_feedback, FeedbackJob(self.root, assignment, student), first=True)
+                        else:
+                            yield self._result(ledger, assignment, student, "graded")
+                    else:
+                        status: Status = "failed" if outcome else "graded"
+                        yield self._result(ledger, assignment, argument.student, status, outcome)
+        finally:
+            ledger.close()
+
+    def require_sandbox(self) -> None:
+        """Return if the sandbox is on and shows nothing of the course; raise `GradingError` otherwise."""
+        exchange = self.api.config.Exchange.get("root", "/srv/nbgrader/exchange")
+        try:
+            require([self.root, self.root / CONFIG, self._checks, exchange])
+        except SandboxError as error:
+            raise GradingError(
+                f"{error}. To grade without the sandbox, and mark every grade so, add --no-sandbox"
+            ) from error
+
+    @property
+    def _checks(self) -> Path:
+        return Path(self.api.config.JudgeAnswers.checks)
+
+    def _jobs(self, assignment: str, students: Sequence[str], sandboxed: bool) -> list[Job]:
+        source = Path(self.api.coursedir.format_path(self.api.coursedir.source_directory, ".", assignment))
+        with self.gradebook() as gradebook:
+            names = sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
+            released = tuple(
+                Released(name, tuple(plan_in(gradebook, name, assignment)), _kernelspec(source / f"{name}.ipynb"))
+                for name in names
+            )
+        limits = Path(self.api.config.ContainedExecute.get("limits", ""))
+        common = (released, self._checks, limits, source if plain_files(source) else None, sandboxed)
+        return [
+            Job(student, assignment, self._submitted(assignment, student), *common, ahead=number + 1 < len(students))
+            for number, student in enumerate(students)
+        ]
+
+    def _is_graded(self, assignment: str, student: str, sandboxed: bool) -> bool:
+        """Tell whether what a student handed in is what was graded, and as safely."""
+        now = fingerprint(self._submitted(assignment, student))
+        for name in self.notebooks(assignment):
+            file = self._autograded(assignment, student) / f"{name}.ipynb"
+            if not file.is_file():
+                return False
+            graded = nbformat.read(file, 4).metadata.get(GRADED, {})
+            if graded.get("submission") != now or (sandboxed and not graded.get("sandbox")):
+                return False
+        return True
+
+    def write_feedback(self, assignment: str, student: str) -> str:
+        """Write one student's feedback; return what stopped it, or ``""``."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
+            done = self.api.generate_feedback(assignment, student, force=True)
+        return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
+
+    def _has_feedback(self, assignment: str, student: str) -> bool:
+        """Tell whether feedback of all notebooks is there, whole, and of these grades."""
+        folder = self._feedback(assignment, student)
+        for name in self.notebooks(assignment):
+            html, graded = folder / f"{name}.html", self._autograded(assignment, student) / f"{name}.ipynb"
+            if not html.is_file() or html.stat().st_mtime < graded.stat().st_mtime:
+                return False
+            if not html.read_text(errors="replace").rstrip().endswith("</html>"):
+                return False
+        return True
 
     def _result(
-        self, assignment: str, student: str, status: Literal["graded", "kept", "failed"], message: str = ""
+        self,
+        ledger: Ledger,
+        assignment: str,
+        student: str,
+        status: Status,
+        message: str = "",
     ) -> Result:
         reports = self._reports(assignment, student)
         parts = []
-        with self.gradebook() as gradebook:
+        with ledger.reading() as gradebook:
             try:
                 submission = gradebook.find_submission(assignment, student)
             except MissingEntry:
@@ -225,27 +357,26 @@ class Course:
     def _folder(self, step: str, assignment: str, student: str) -> Path:
         return Path(self.api.coursedir.format_path(step, student, assignment))
 
-    def _stamp(self, assignment: str, student: str) -> int:
-        """Return when the autograded folder was made, to tell a new run from a kept one."""
-        folder = self._autograded(assignment, student)
-        return folder.stat().st_ctime_ns if folder.is_dir() else 0
+
+def work(job: Job) -> Evaluated:
+    """Evaluate one submission, in a worker that keeps a kernel started ahead for the next."""
+    return evaluate(job, kernels())
 
 
-class AutogradeAll(Autograde):
-    """nbgrader's ``Autograde`` for one student, for all notebooks of the assignment, handed in or not.
+def write_feedback(job: FeedbackJob) -> str:
+    """Write one student's feedback, in a worker that keeps the course open."""
+    return _course_at(job.root).write_feedback(job.assignment, job.student)
 
-    nbgrader stops where it finds no notebook; here a missing one goes the way of an unreadable one, and is recorded
-    as 0 with the reason.
-    """
 
-    def init_notebooks(self) -> None:
-        """Expect what the gradebook expects."""
-        directory = self.coursedir
-        folder = Path(self._format_source(directory.assignment_id, directory.student_id))
-        with Gradebook(directory.db_url, directory.course_id) as gradebook:
-            names = sorted(notebook.name for notebook in gradebook.find_assignment(directory.assignment_id).notebooks)
-        self.assignments = {str(folder): [str(folder / f"{name}.ipynb") for name in names]}
-        self.notebooks: list[str] = []
+@lru_cache(maxsize=4)
+def _course_at(root: Path) -> Course:
+    return Course(root)
+
+
+def _kernelspec(source: Path) -> dict[str, Any]:
+    """Return which kernel a notebook was released for."""
+    found = nbformat.read(source, 4).metadata.get("kernelspec") if source.is_file() else None
+    return dict(found or {"name": "python3", "display_name": "Python 3", "language": "python"})
 
 
 def _put_alembic_on_path() -> None:
@@ -253,21 +384,6 @@ def _put_alembic_on_path() -> None:
     beside = Path(sys.executable).parent
     if shutil.which("alembic") is None and (beside / "alembic").is_file():
         os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
-
-
-@contextmanager
-def _contained() -> Iterator[None]:
-    """Keep nbgrader's habits inside: it leaves ``NBGRADER_EXECUTION`` set on failure, and its models warn."""
-    before = os.environ.get("NBGRADER_EXECUTION")
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
-            yield
-    finally:
-        if before is None:
-            os.environ.pop("NBGRADER_EXECUTION", None)
-        else:
-            os.environ["NBGRADER_EXECUTION"] = before
 
 
 def _reason(outcome: dict[str, Any]) -> str:

@@ -2,36 +2,46 @@
 
 A kernel that exits, hangs or sends what cannot be parsed loses the cell it was in; another kernel is started, the
 cells before are run again with their outputs thrown away, and the rest goes on. Output is limited as it arrives.
+Kernels run in the sandbox unless that is switched off by name.
 """
 
 import copy
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty
 from time import monotonic
 from typing import Any
 
+from jupyter_core.utils import ensure_async, run_sync
+from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute
-from traitlets import Float, Integer, List, Unicode
+from traitlets import Bool, Instance, List, Unicode
 
+from tilelab.grading.budgets import Budget, budget
+from tilelab.grading.kernels import ARGUMENTS, Kernels, enclose
+from tilelab.grading.problems import split
+from tilelab.grading.sandbox.limits import Limits
+from tilelab.grading.sandbox.provisioner import SandboxProvisioner
 from tilelab.grading.submitted import NOTES
 
-#: Where learners' kernels run: the name of a jupyter_client kernel provisioner. The one place that chooses it.
-PROVISIONER = "local-provisioner"
+#: Seconds a kernel has to answer after it was interrupted, before it counts as lost.
+PATIENCE = 5.0
 
 
 class ContainedExecute(Execute):
     """nbgrader's ``Execute``, which never loses a notebook."""
 
-    provisioner = Unicode(PROVISIONER, help="Kernel provisioner for learners' kernels.").tag(config=True)
-    budget = Float(300, help="Seconds for all cells of one notebook.").tag(config=True)
-    max_output = Integer(4_000_000, help="Bytes of output kept of one cell.").tag(config=True)
-    max_restarts = Integer(2, help="Kernels started again after one was lost, for one notebook.").tag(config=True)
-
-    extra_arguments = List(
-        ["--IPKernelApp.log_level=ERROR"],  # a kernel's own warnings are noise in the grader's terminal
-        help="Arguments for learners' kernels.",
-    ).tag(config=True)
+    sandboxed = Bool(True, help="Run learners' kernels in the sandbox.").tag(config=True)
+    limits = Unicode("", help="The course's limits.toml.").tag(config=True)
+    allowed = Instance(Budget, allow_none=True, help="What a notebook may use; from the limits unless given.")
+    kernels = Instance(Kernels, allow_none=True, help="Where kernels that were started ahead are taken from.")
+    #: Name and limits of the kernel that the next notebook needs, started while this one runs.
+    following: tuple[str, Limits] | None = None
+    extra_arguments = List(list(ARGUMENTS), help="Arguments for learners' kernels.").tag(config=True)
     shutdown_kernel = "immediate"  # nothing in it is worth a farewell
     store_widget_state = False
 
@@ -41,13 +51,15 @@ class ContainedExecute(Execute):
         """Execute all cells. Raises only where no kernel could be started at all: that is no learner's fault."""
         if "unread" in nb.metadata.get(NOTES, {}):
             return nb, resources
+        name = (resources or {}).get("nbgrader", {}).get("notebook", "")
+        self._budget = self.allowed or budget(Path(self.limits) if self.limits else None, name)
         self._end = float("inf")
+        self._questions = _questions(nb)
         self._lost: dict[int, str] = {}
         self._over = ""
         self._sizes: dict[int, int] = {}
         self._began = False
-        cap = self.timeout or self.budget
-        self.timeout_func = lambda cell: max(1.0, min(cap, self._end - monotonic()))
+        self.timeout_func = self._seconds_for
         try:
             super().preprocess(nb, resources, km)
         except Exception:
@@ -56,39 +68,146 @@ class ContainedExecute(Execute):
             self.log.warning("the kernel did not end cleanly", exc_info=True)
         return nb, resources
 
+    def _seconds_for(self, cell: NotebookNode) -> float:
+        own = self._budget.of(self._questions.get(cell.get("id"), ""), "cell_seconds")
+        return float(max(1.0, min(own, self._end - monotonic())))
+
     def create_kernel_manager(self) -> Any:
-        """Make the kernel manager, with the provisioner chosen here and by nothing else."""
+        """Make the kernel manager; where its kernel runs is chosen here and by nothing else."""
         manager = super().create_kernel_manager()
-        manager.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": self.provisioner, "config": {}}
+        if self.sandboxed:
+            enclose(manager, self._budget.limits)
+        else:
+            local = {"provisioner_name": "local-provisioner", "config": {}}
+            manager.kernel_spec.metadata["kernel_provisioner"] = local
         return manager
+
+    @contextmanager
+    def setup_kernel(self, **options: Any) -> Iterator[None]:
+        """Take a kernel that was started ahead, or start one; it is ended in any case."""
+        if self.kernels is not None and self.sandboxed:
+            name = self.nb.metadata.get("kernelspec", {}).get("name", "python3")
+            folder = self.resources.get("metadata", {}).get("path")
+            self.km = self.kernels.take(name, self._budget.limits, folder)
+        options["cleanup_kc"] = True
+        with super().setup_kernel(**options):
+            if self.sandboxed and not isinstance(self.km.provisioner, SandboxProvisioner):
+                raise RuntimeError(f"the kernel is not in the sandbox but in a {type(self.km.provisioner).__name__}")
+            if self.kernels is not None and self.sandboxed and self.following is not None:
+                self.kernels.start_ahead(*self.following)
+            yield
+
+    async def async_start_new_kernel_client(self) -> Any:
+        """Connect to the kernel and wait until it answers, no longer: the base class listens 0.2 s to silence."""
+        try:
+            if isinstance(self.km.provisioner, SandboxProvisioner):
+                await self.km.provisioner.reachable()
+            self.kc = self.km.client()
+            self.kc.start_channels()
+            end = monotonic() + self.startup_timeout
+            while not await self._answers(1.0):
+                if monotonic() > end or not await ensure_async(self.kc.is_alive()):
+                    raise RuntimeError(f"the kernel did not answer in {self.startup_timeout} s")
+        except Exception:
+            await self._async_cleanup_kernel()
+            raise
+        self.kc.allow_stdin = False
+        return self.kc
+
+    start_new_kernel_client = run_sync(async_start_new_kernel_client)
+
+    async def _answers(self, seconds: float) -> bool:
+        """Tell whether the kernel takes a request, and reports on all channels that it did."""
+        request = self.kc.kernel_info()
+        try:
+            for receive in (self.kc.get_shell_msg, self.kc.get_iopub_msg):
+                while True:
+                    message = await receive(timeout=seconds)
+                    if message["parent_header"].get("msg_id") != request:
+                        continue
+                    if message["msg_type"] != "status" or message["content"]["execution_state"] == "idle":
+                        break
+        except Empty:
+            return False
+        return True
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
         """Execute one cell and survive it."""
         if not self._began:  # a kernel's start is not the learner's time
-            self._began, self._end = True, monotonic() + self.budget
+            self._began, self._end = True, monotonic() + self._budget.limits.seconds
         if cell.cell_type != "code":
             return cell, resources
         if not self._over and monotonic() > self._end:
-            self._over = f"the {self.budget:g} s for this notebook were used up"
+            self._over = f"the {self._budget.limits.seconds:g} s for this notebook were used up"
         if self._over:
             cell.outputs = [_error("NotReached", self._over)]
             return cell, resources
         try:
-            super().preprocess_cell(cell, resources, index)
+            self._run(cell, resources, index)
+        except DeadKernelError as error:
+            # A limit that ended it would end it again. Anything else may have come from outside: once more.
+            if self._why_it_ended() or not self._ran_again(cell, resources, index):
+                self._lose(cell, index, error, resources)
+        except TimeoutError as error:
+            # Perhaps an earlier cell broke the kernel; then this one deserves another.
+            known = len(self._lost)
+            ran = self._ran_again(cell, resources, index, only_if=lambda: len(self._lost) > known)
+            if not ran:
+                self._lose(cell, index, error, resources)
         except Exception as error:
             self._lose(cell, index, error, resources)
         return cell, resources
+
+    def _run(self, cell: NotebookNode, resources: Any, index: int) -> None:
+        super().preprocess_cell(cell, resources, index)
+        if _timed_out(cell) and not run_sync(self._still_runs)():
+            raise TimeoutError
+
+    def _ran_again(
+        self, cell: NotebookNode, resources: Any, index: int, only_if: Callable[[], bool] = lambda: True
+    ) -> bool:
+        """Run a cell once more in another kernel, and tell whether that one lived."""
+        before, cell.outputs = cell.outputs, []
+        self._sizes.pop(index, None)
+        try:
+            self._replay(index, resources)
+            if not only_if():
+                raise TimeoutError
+            self._run(cell, resources, index)
+        except Exception:
+            cell.outputs = before
+            return False
+        return True
+
+    def _why_it_ended(self) -> str:
+        provisioner = getattr(self.km, "provisioner", None)
+        return (provisioner.why_it_ended() or "") if isinstance(provisioner, SandboxProvisioner) else ""
+
+    async def _still_runs(self) -> bool:
+        """Tell whether a kernel that was interrupted still runs cells: one without a stdout, say, does not."""
+        request = self.kc.execute("pass", silent=True)
+        end = monotonic() + PATIENCE
+        while (left := end - monotonic()) > 0:
+            try:
+                if (await self.kc.get_shell_msg(timeout=left))["parent_header"].get("msg_id") == request:
+                    return True
+            except Empty:
+                break
+        return False
 
     def _lose(self, cell: NotebookNode, index: int, error: Exception, resources: Any) -> None:
         """Record that the kernel was lost in this cell, and bring another one to where it was."""
         words = {
             "DeadKernelError": "the kernel ended in a cell",
             "CellTimeoutError": "a cell ran past its time and could not be interrupted",
+            "TimeoutError": "a cell ran past its time and left a kernel that does not answer",
         }
         reason = words.get(type(error).__name__, f"the kernel was lost in a cell ({type(error).__name__})")
+        if why := self._why_it_ended():
+            reason = f"the kernel was ended in a cell: {why}"
         cell.outputs = [*cell.outputs, _error("KernelLost", reason)]
         self._lost[index] = reason
-        if len(self._lost) > self.max_restarts:
+        if len(self._lost) > self._budget.restarts:
             self._over = f"the kernel was lost {len(self._lost)} times before this cell"
             return
         try:
@@ -97,19 +216,32 @@ class ContainedExecute(Execute):
             self._over = f"the kernel was lost before and could not be brought back ({type(failure).__name__})"
 
     def _replay(self, upto: int, resources: Any) -> None:
-        """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is."""
+        """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is.
+
+        A cell after which the kernel does not answer any more is found here, and left out from then on.
+        """
+        while (broken := self._first_that_breaks(upto, resources)) is not None:
+            reason = "a cell left a kernel that does not answer"
+            self._lost[broken] = reason
+            self.nb.cells[broken].outputs.append(_error("KernelLost", reason))
+
+    def _first_that_breaks(self, upto: int, resources: Any) -> int | None:
+        """Run the cells before one in a fresh kernel; return the first that leaves it without an answer, if any."""
         self._cleanup_kernel()
         self.km = self.create_kernel_manager()
         self.start_new_kernel()
         self.start_new_kernel_client()
         for index in range(upto):
             recorded = self.nb.cells[index]
-            if recorded.cell_type == "code" and index not in self._lost:
+            if recorded.cell_type == "code" and index not in self._lost and not _timed_out(recorded):
                 self._sizes.pop(index, None)
                 try:
                     super().preprocess_cell(copy.deepcopy(recorded), resources, index)
                 finally:
                     self.nb.cells[index] = recorded
+                if not run_sync(self._still_runs)():
+                    return index
+        return None
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         """Ignore messages that reach into other cells' outputs or back into this process."""
@@ -122,18 +254,34 @@ class ContainedExecute(Execute):
         self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
     ) -> NotebookNode | None:
         """Drop output over the limit as it arrives, before anything copies or validates it."""
+        most = self._budget.of(self._questions.get(self.nb.cells[cell_index].get("id"), ""), "cell_output")
         try:
             size = len(json.dumps(msg["content"], default=str))
         except (RecursionError, ValueError):
-            size = self.max_output + 1
+            size = most + 1
         before = self._sizes.get(cell_index, 0)
         self._sizes[cell_index] = before + size
-        if before + size <= self.max_output:
+        if before + size <= most:
             kept: NotebookNode | None = super().output(outs, msg, display_id, cell_index)
             return kept
-        if before <= self.max_output:
-            outs.append(_error("OutputLimit", f"output over {self.max_output:,} bytes was dropped"))
+        if before <= most:
+            outs.append(_error("OutputLimit", f"output over {most:,} bytes was dropped"))
         return None
+
+
+def _questions(nb: NotebookNode) -> dict[str, str]:
+    """Return the question that each cell belongs to, by the cell's id: that of the next grade cell."""
+    found, question = {}, ""
+    for cell in reversed(nb.cells):
+        data = cell.metadata.get("nbgrader", {})
+        if data.get("grade"):
+            question = split(data["grade_id"])[1]
+        found[cell.get("id")] = question
+    return found
+
+
+def _timed_out(cell: NotebookNode) -> bool:
+    return any(output.get("ename") == "CellTimeoutError" for output in cell.get("outputs", []))
 
 
 def _error(name: str, text: str) -> NotebookNode:

@@ -19,6 +19,7 @@ from traitlets.config import Config
 
 from tilelab.grading.answers import MIME
 from tilelab.grading.errors import GradingError
+from tilelab.grading.inert import make_inert
 from tilelab.grading.judge import Judge, Judged
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
@@ -28,7 +29,7 @@ from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
 REPORT = "tilelab_report"
 
 
-def configure(config: Config, checks: str | Path) -> None:
+def configure(config: Config, checks: str | Path, limits: str | Path = "") -> None:
     """Make a course's nbgrader configuration use the judge.
 
     Parameters
@@ -37,7 +38,10 @@ def configure(config: Config, checks: str | Path) -> None:
         What ``get_config()`` returned in ``nbgrader_config.py``.
     checks : path
         The course's folder of trusted checks.
+    limits : path, optional
+        The course's ``limits.toml``: what a notebook may use.
     """
+    config.ContainedExecute.limits = str(limits)
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
     config.Autograde.exporter_class = f"{here}.SubmissionExporter"
@@ -85,26 +89,31 @@ class RestoreCells(NbGraderPreprocessor):
         """Restore the notebook in place."""
         about = resources["nbgrader"]
         with Gradebook(about["db_url"]) as gradebook:
-            released = gradebook.find_notebook(about["notebook"], about["assignment"])
-            graded = {cell.name: cell for cell in (*released.grade_cells, *released.task_cells)}
-            tasks = {cell.name for cell in released.task_cells}
-            solutions = {cell.name for cell in released.solution_cells}
-            plan = [
-                PlannedCell(
-                    grade_id=cell.name,
-                    cell_type=cell.cell_type,
-                    source=cell.source,
-                    checksum=cell.checksum or "",
-                    locked=bool(cell.locked),
-                    grade=cell.name in graded and cell.name not in tasks,
-                    solution=cell.name in solutions,
-                    task=cell.name in tasks,
-                    points=float(graded[cell.name].max_score) if cell.name in graded else 0.0,
-                )
-                for cell in released.source_cells
-            ]
+            plan = plan_in(gradebook, about["notebook"], about["assignment"])
         restore(nb, plan)
         return nb, resources
+
+
+def plan_in(gradebook: Any, notebook: str, assignment: str) -> list[PlannedCell]:
+    """Return the cells of a notebook as the gradebook says they were released."""
+    released = gradebook.find_notebook(notebook, assignment)
+    graded = {cell.name: cell for cell in (*released.grade_cells, *released.task_cells)}
+    tasks = {cell.name for cell in released.task_cells}
+    solutions = {cell.name for cell in released.solution_cells}
+    return [
+        PlannedCell(
+            grade_id=cell.name,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=cell.checksum or "",
+            locked=bool(cell.locked),
+            grade=cell.name in graded and cell.name not in tasks,
+            solution=cell.name in solutions,
+            task=cell.name in tasks,
+            points=float(graded[cell.name].max_score) if cell.name in graded else 0.0,
+        )
+        for cell in released.source_cells
+    ]
 
 
 class JudgeAnswers(NbGraderPreprocessor):
@@ -114,7 +123,9 @@ class JudgeAnswers(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Judge every grade cell that belongs to one of our problems; others are nbgrader's to grade."""
-        resources[REPORT] = judge_notebook(nb, Judge(self.checks))
+        judged = judge_notebook(nb, Judge(self.checks))
+        make_inert(nb, judged)
+        resources[REPORT] = {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
         return nb, resources
 
 
@@ -124,8 +135,7 @@ class SaveVerdicts(SaveAutoGrades):
     def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
         super()._add_score(cell, resources)
         name = cell.metadata.nbgrader["grade_id"]
-        judged: Judged | None = resources.get(REPORT, {}).get(name)
-        if judged is not None and judged.pending:
+        if resources.get(REPORT, {}).get(name):
             grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
             grade.needs_manual_grade = True
             self.gradebook.db.commit()

@@ -1,13 +1,18 @@
 """Pictures of learners' own answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.picture import Picture
+from tilelab.grading.errors import GradingError
+from tilelab.grading.layouts import read_layout
+from tilelab.hardware.banks import BANKS
 
 #: A cell that is not filled in yet.
 EMPTY = "#e6e6e6"
+#: Coordinates of a layout that a picture still shows readably.
+LARGEST = 2048
 
 
 def table_picture(table: Sequence[Sequence[int | None]], title: str) -> Picture:
@@ -27,3 +32,56 @@ def table_picture(table: Sequence[Sequence[int | None]], title: str) -> Picture:
         for i, row in enumerate(table)
     ]
     return grid(cells, title)
+
+
+def layout_picture(value: object, title: str) -> Picture | None:
+    """Draw a layout that was handed in as the table of its offsets; ``None`` where it is none or too large to read."""
+    try:
+        answer = read_layout(value)
+    except GradingError:
+        return None
+    if answer.size > LARGEST or len(answer.extents) > 2:
+        return None
+    rows, columns = answer.extents if len(answer.extents) == 2 else (1, answer.size)
+    table = [
+        [answer.offset(*((i, j) if len(answer.extents) == 2 else (j,))) for j in range(columns)] for i in range(rows)
+    ]
+    return table_picture(table, f"{title}: {answer.text}")
+
+
+def bank_picture(value: object, title: str) -> Picture | None:
+    """Draw in which of the 32 banks each float32 of a matrix lies; ``None`` where it is no matrix."""
+    try:
+        answer = read_layout(value)
+    except GradingError:
+        return None
+    if answer.size > LARGEST or len(answer.extents) != 2:
+        return None
+    rows, columns = answer.extents
+    banks = [[answer.offset(i, j) % BANKS for j in range(columns)] for i in range(rows)]
+    return table_picture(banks, f"{title}: {answer.text}")
+
+
+def holders_picture(rows: Mapping[str, Sequence[Sequence[int]]], elements: int) -> Picture:
+    """Draw which thread holds each element of a vector.
+
+    Parameters
+    ----------
+    rows : mapping
+        Name of a division to what each thread holds.
+    elements : int
+        Length of the vector.
+    """
+    cells = []
+    for holds in rows.values():
+        owner = {element: t for t, mine in enumerate(holds) for element in mine}
+        last = max(len(holds) - 1, 1)
+        cells.append(
+            [
+                Cell(f"T{owner[e]}", ramp(owner[e] / last), f"element {e}: thread {owner[e]}")
+                if e in owner
+                else Cell("?", EMPTY, f"element {e}: no thread")
+                for e in range(elements)
+            ]
+        )
+    return grid(cells, "which thread holds each element", row_labels=list(rows))

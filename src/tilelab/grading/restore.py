@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode, v4
 
-from tilelab.grading.submitted import note
+from tilelab.grading.submitted import note, notes
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def restore(notebook: NotebookNode, plan: Sequence[PlannedCell]) -> None:
     """Restore a notebook made by `tilelab.grading.submitted.read_submitted`, in place."""
     planned = {cell.grade_id: cell for cell in plan}
     found: dict[str, NotebookNode] = {}
+    _recognise(notebook, plan)
     for place in reversed(range(len(notebook.cells))):  # of a cell's copies the last one counts
         cell = notebook.cells[place]
         claimed = cell.metadata.pop("nbgrader", {}).get("grade_id", "")
@@ -81,6 +82,30 @@ def restore(notebook: NotebookNode, plan: Sequence[PlannedCell]) -> None:
             continue
         found[claimed] = notebook.cells[place] = _restored(cell, planned[claimed])
     _put_back(notebook, plan, found)
+    _put_in_order(notebook, plan)
+
+
+def _put_in_order(notebook: NotebookNode, plan: Sequence[PlannedCell]) -> None:
+    """Put named cells that were moved back in the released order; cells without a name stay where they are."""
+    order = {was.grade_id: number for number, was in enumerate(plan)}
+    places = [place for place, cell in enumerate(notebook.cells) if "nbgrader" in cell.metadata]
+    cells = sorted((notebook.cells[place] for place in places), key=lambda cell: order[cell.metadata.nbgrader.grade_id])
+    for place, cell in zip(places, cells, strict=True):
+        if notebook.cells[place] is not cell and cell.metadata.nbgrader.grade:
+            note(cell, "cells had been moved: they were put back in their order")
+    for place, cell in zip(places, cells, strict=True):
+        notebook.cells[place] = cell
+
+
+def _recognise(notebook: NotebookNode, plan: Sequence[PlannedCell]) -> None:
+    """Give locked cells that lost their grade id it back, where their source is still the released one."""
+    known = {cell.grade_id for cell in plan}
+    claimed = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells}
+    lost = {cell.source.strip(): cell.grade_id for cell in plan if cell.locked and cell.grade_id not in claimed}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") not in known and cell.source.strip() in lost:
+            cell.metadata["nbgrader"] = NotebookNode(grade_id=lost.pop(cell.source.strip()))
+            note(cell, "this cell had lost its name: it was recognised by its content")
 
 
 def _restored(cell: NotebookNode, was: PlannedCell) -> NotebookNode:
@@ -89,6 +114,8 @@ def _restored(cell: NotebookNode, was: PlannedCell) -> NotebookNode:
     make = v4.new_code_cell if was.cell_type == "code" else v4.new_markdown_cell
     restored: NotebookNode = make(was.source if fixed else cell.source, id=cell.id)
     restored.metadata["nbgrader"] = was.metadata
+    for text in notes(cell):
+        note(restored, text)
     if fixed and cell.source.strip() != was.source.strip():
         note(restored, "this locked cell had been changed: it was put back as it was released")
     return restored
@@ -101,7 +128,7 @@ def _put_back(notebook: NotebookNode, plan: Sequence[PlannedCell], found: dict[s
         if was.grade_id not in found:
             if not (was.locked or was.grade or was.task):
                 continue
-            made = _restored(NotebookNode(source=was.source, id=f"restored-{number}"), was)
+            made = _restored(NotebookNode(source=was.source, id=f"restored-{number}", metadata={}), was)
             note(made, "this cell was missing: it was put back")
             places = [place for place, cell in enumerate(notebook.cells) if cell is previous]
             notebook.cells.insert(places[0] + 1 if places else 0, made)

@@ -1,13 +1,13 @@
 """Judge one learner's notebook without a course: the same restoring, executing and judging, no gradebook."""
 
-import os
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 import tilelab
+from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.errors import GradingError
-from tilelab.grading.execute import ContainedExecute
+from tilelab.grading.evaluate import Job, run_notebook
 from tilelab.grading.judge import Judge, Judged
 from tilelab.grading.nbgrader import judge_notebook
 from tilelab.grading.problems import names, split
@@ -35,7 +35,7 @@ def find_course(start: Path) -> Path:
     )
 
 
-def check_notebook(path: str | Path, course: Path | None = None) -> list[Judged]:
+def check_notebook(path: str | Path, course: Path | None = None, sandboxed: bool = True) -> list[Judged]:
     """Judge one notebook.
 
     Parameters
@@ -44,6 +44,8 @@ def check_notebook(path: str | Path, course: Path | None = None) -> list[Judged]
         A learner's notebook of one of the problems.
     course : path, optional
         A clone of the course, with ``autograder/`` and ``solutions/``; found by itself unless told.
+    sandboxed : bool
+        Whether the notebook runs in the sandbox.
 
     Returns
     -------
@@ -65,7 +67,8 @@ def check_notebook(path: str | Path, course: Path | None = None) -> list[Judged]
     released = _released(root, name)
     restore(notebook, plan_of(released))
     notebook.metadata["kernelspec"] = released.metadata["kernelspec"]
-    _execute(notebook, file.parent)
+    job = Job("", "", file.parent, (), judge.checks, root / "autograder" / LIMITS, sandboxed=sandboxed)
+    run_notebook(notebook, job, name, file.parent)
     return list(judge_notebook(notebook, judge).values())
 
 
@@ -87,16 +90,3 @@ def _released(root: Path, name: str) -> NotebookNode:
     if not master.is_file():
         raise GradingError(f"{str(root)!r} is no whole clone of the course: it has no {master.relative_to(root)}")
     return learners_copy_of(master, root / "autograder")
-
-
-def _execute(notebook: NotebookNode, folder: Path) -> None:
-    """Run the notebook as nbgrader's autograding would."""
-    before = os.environ.get("NBGRADER_EXECUTION")
-    os.environ["NBGRADER_EXECUTION"] = "autograde"
-    try:
-        ContainedExecute().preprocess(notebook, {"metadata": {"path": str(folder)}})
-    finally:
-        if before is None:
-            del os.environ["NBGRADER_EXECUTION"]
-        else:
-            os.environ["NBGRADER_EXECUTION"] = before

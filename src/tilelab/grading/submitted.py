@@ -5,6 +5,7 @@ tags, cell ids, schema versions and kernel names are the learner's to edit, and 
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def read_submitted(path: str | Path) -> NotebookNode:
     if file.stat().st_size > MAX_FILE_BYTES:
         raise GradingError(f"{file.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB; clear its outputs first")
     try:
-        content = json.loads(file.read_bytes().decode("utf-8-sig"))
+        content = json.loads(_decoded(file.read_bytes()))
     except UnicodeDecodeError:
         raise GradingError(f"{file.name} is not UTF-8 text; save it again from Jupyter") from None
     except RecursionError:
@@ -52,6 +53,59 @@ def read_submitted(path: str | Path) -> NotebookNode:
     if not isinstance(content, dict):
         raise GradingError(f"{file.name} is not a notebook: it holds a JSON {type(content).__name__}")
     return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
+
+
+def _decoded(content: bytes) -> str:
+    """Return the text of a file in UTF-8, with or without a mark at its start, or of a whole notebook in Latin-1.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        It is neither.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+        try:
+            cells = json.loads(text).get("cells")
+        except (ValueError, AttributeError, RecursionError):
+            cells = None
+        if isinstance(cells, list) and any(isinstance(cell, dict) and "cell_type" in cell for cell in cells):
+            return text
+        raise
+
+
+def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: Collection[str]) -> tuple[Path, str]:
+    """Return the file that holds a notebook, and a note where its name is not the right one.
+
+    Parameters
+    ----------
+    folder : Path
+        What was handed in.
+    name : str
+        The notebook's name.
+    grade_ids : collection of str
+        The ids of its cells: a file of another name is taken for it where it is the only one that claims some.
+    others : collection of str
+        Names of the assignment's other notebooks.
+    """
+    right = folder / f"{name}.ipynb"
+    if right.is_file() or not folder.is_dir():
+        return right, ""
+    candidates = []
+    for file in sorted(folder.glob("*.ipynb")):
+        if file.stem in others or file.is_symlink() or not file.is_file():
+            continue
+        try:
+            cells = read_submitted(file).cells
+        except GradingError:
+            continue
+        if any(cell.metadata.get("nbgrader", {}).get("grade_id") in grade_ids for cell in cells):
+            candidates.append(file)
+    if len(candidates) == 1:
+        return candidates[0], f"{right.name} was missing: {candidates[0].name} was taken for it"
+    return right, ""
 
 
 def substitute(reason: str) -> NotebookNode:

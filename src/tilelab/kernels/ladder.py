@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tilelab.cudacpp.arguments import address
+from tilelab.cudacpp.errors import LaunchError
 from tilelab.cudacpp.kernel import Kernel
 from tilelab.cudacpp.launch import Shape, Size, ceil_div
 
@@ -86,9 +88,9 @@ class WarpTile:
     """Sizes of the warp-tiled rung.
 
     Of a block (``bm``×``bn``×``bk``), of a warp (``wm``×``wn``), of a thread (``tm``×``tn``); how many stages of tiles
-    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM. ``rate`` and
-    ``ragged_rate`` are the shares of the best tile's rate that it reaches where there is work for every SM, with rows
-    of B that start at multiples of 16 bytes and without (measured on an H200).
+    are in flight, in how many bursts a tile's copies are issued, how many blocks share an SM; how many columns of B a
+    copy moves (4 needs rows of B and C that start at multiples of 16 bytes), and the share of the best tile's rate
+    that it reaches where there is work for every SM (measured on an H200).
     """
 
     bm: int
@@ -101,8 +103,8 @@ class WarpTile:
     stages: int
     bursts: int
     blocks_per_sm: int
+    vector: int
     rate: float
-    ragged_rate: float
 
     @property
     def threads(self) -> int:
@@ -118,6 +120,18 @@ class WarpTile:
         """Blocks that cover an M×N result."""
         return ceil_div(M, self.bm) * ceil_div(N, self.bn)
 
+    def grid(self, p: Any) -> int:
+        """Blocks for a problem.
+
+        Raises
+        ------
+        LaunchError
+            N is no multiple of what a copy moves.
+        """
+        if p.N % self.vector:
+            raise LaunchError(f"N = {p.N} is no multiple of {self.vector}, which this tile's copies need: take NARROW")
+        return self.blocks(p.M, p.N)
+
     def cost(self, M: int, N: int, sms: int = 132) -> float:
         """Time of one K step over the whole result, in units of one output at the best rate.
 
@@ -128,28 +142,29 @@ class WarpTile:
         waves = ceil_div(blocks, sms * resident)
         # Alone on its SM, a block of a tile that is meant to share it reaches about half the rate.
         alone = 0.5 + 0.5 * resident / self.blocks_per_sm
-        return waves * resident * self.bm * self.bn / (alone * (self.ragged_rate if N % 4 else self.rate))
+        return waves * resident * self.bm * self.bn / (alone * self.rate)
 
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel with these sizes."""
-        names = ("bm", "bn", "bk", "wm", "wn", "tm", "tn", "stages", "bursts", "blocks_per_sm")
+        names = ("bm", "bn", "bk", "wm", "wn", "tm", "tn", "stages", "bursts", "blocks_per_sm", "vector")
         return Kernel(
             (FOLDER / "warp_tiled.cu").read_text(),
             "matmul",
-            grid=lambda p: self.blocks(p.M, p.N),
+            grid=self.grid,
             block=self.threads,
             shared=self.shared,
             defines={name.upper(): getattr(self, name) for name in names},
+            alignment=4 * self.vector,
         )
 
 
 #: For results that fill the GPU.
-LARGE = WarpTile(128, 256, 16, 64, 64, 8, 16, stages=3, bursts=4, blocks_per_sm=1, rate=1.0, ragged_rate=0.87)
+LARGE = WarpTile(128, 256, 16, 64, 64, 8, 16, stages=3, bursts=4, blocks_per_sm=1, vector=4, rate=1.0)
 #: For those that do not.
-WIDE = WarpTile(64, 128, 8, 32, 64, 8, 8, stages=3, bursts=2, blocks_per_sm=4, rate=0.8, ragged_rate=0.72)
-#: For rows of B that have to be copied word by word: few of them to a block.
-NARROW = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=2, blocks_per_sm=4, rate=0.78, ragged_rate=0.81)
+WIDE = WarpTile(64, 128, 8, 32, 64, 8, 8, stages=3, bursts=2, blocks_per_sm=4, vector=4, rate=0.8)
+#: For rows of B that have to be copied word by word.
+NARROW = WarpTile(128, 64, 8, 64, 32, 8, 8, stages=3, bursts=2, blocks_per_sm=4, vector=1, rate=0.8)
 
 
 @dataclass(frozen=True)
@@ -163,9 +178,15 @@ class WarpTiledRung(Rung):
         """The kernel with the largest tile."""
         return self.tiles[0].kernel
 
-    def kernel_for(self, M: int, N: int, K: int) -> Kernel:
-        """The kernel whose tiles cover an M×N result in the least time."""
-        return min(self.tiles, key=lambda tile: tile.cost(M, N)).kernel
+    def kernel_for(self, M: int, N: int, K: int, aligned: bool = True) -> Kernel:
+        """The kernel that covers an M×N result in the least time; ``aligned`` says that arrays start at 16 bytes."""
+        fitting = [tile for tile in self.tiles if tile.vector == 1 or (aligned and N % tile.vector == 0)]
+        return min(fitting, key=lambda tile: tile.cost(M, N)).kernel
+
+    def __call__(self, A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
+        """Compute C = A·B on the GPU, or emulated, wherever the arrays live and wherever they start."""
+        aligned = all(address(array) % 16 == 0 for array in (B, C))
+        self.kernel_for(M, N, K, aligned)(A, B, C, M, N, K)
 
 
 #: From the ground up.
@@ -181,7 +202,7 @@ LADDER: tuple[Rung, ...] = (
     Rung("vectorised", "vectorised", _tiles(128, 128), 256),
     Rung("double_buffered", "double_buffered", _tiles(128, 128), 256),
     Rung("async_copy", "async_copy", _tiles(128, 128), 256, defines={"STAGES": 3}),
-    WarpTiledRung("warp_tiled", "warp_tiled", grid=lambda p: LARGE.blocks(p.M, p.N), block=LARGE.threads),
+    WarpTiledRung("warp_tiled", "warp_tiled", grid=LARGE.grid, block=LARGE.threads),
 )
 
 

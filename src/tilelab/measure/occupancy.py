@@ -56,21 +56,16 @@ def resident(chip: Capability, threads: int, registers: int, shared: int) -> Occ
         Such a block cannot run at all.
     """
     warps = -(-threads // WARP)
-    a_warp = _up(registers * WARP, chip.register_unit)
-    # Registers belong to the SM's schedulers, each of which holds whole warps.
-    by_registers = (
-        chip.registers_per_sm // chip.warp_unit // a_warp * chip.warp_unit // warps if registers else chip.blocks_per_sm
-    )
-    a_block = _up(shared + chip.shared_reserved, chip.shared_unit) if shared else 0
-    limits = {
-        "warps": chip.warps_per_sm // warps,
-        "registers": by_registers,
-        "shared memory": chip.shared_per_sm // a_block if a_block else chip.blocks_per_sm,
-        "block slots": chip.blocks_per_sm,
-    }
+    limits = {"warps": chip.warps_per_sm // warps, "block slots": chip.blocks_per_sm}
+    if registers:
+        # Registers belong to the SM's schedulers, each of which holds whole warps.
+        a_warp = _up(registers * WARP, chip.register_unit)
+        limits["registers"] = chip.registers_per_sm // chip.warp_unit // a_warp * chip.warp_unit // warps
+    if shared:
+        limits["shared memory"] = chip.shared_per_sm // _up(shared + chip.shared_reserved, chip.shared_unit)
     # Of equals, the one that a kernel's author can do most about is named first.
     order = ("registers", "shared memory", "warps", "block slots")
-    limited_by = min(order, key=lambda name: limits[name])
+    limited_by = min((name for name in order if name in limits), key=lambda name: limits[name])
     blocks = limits[limited_by]
     if not 1 <= threads <= chip.threads_per_block or blocks < 1:
         raise ValueError(

@@ -77,7 +77,7 @@ def conclude(
     targets: Sequence[Mapping[str, Any]],
     where: Mapping[str, Any],
     as_json: bool,
-    record: Path | None,
+    record: Path | None = None,
 ) -> NoReturn:
     """Print a benchmark's outcome, write it down if asked to, and exit: 0 if every target holds, 1 if one fails."""
     report(rows, targets, where, as_json)

@@ -124,25 +124,29 @@ def roofline(roof: Roof, dots: Sequence[Dot], axes: "Axes | None" = None) -> "Ax
     if axes is None:
         axes = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
     intensities = [dot.intensity for dot in dots] or [roof.ridge]
-    low, high = min(*intensities, roof.ridge) / 4, max(*intensities, roof.ridge) * 4
+    low, high = min(*intensities, roof.ridge) / 4, max(*intensities, roof.ridge) * 8
     corners = sorted({low, roof.ridge, high})
     axes.plot(corners, [roof.at(x) / 1e12 for x in corners], color="#5b6770", linewidth=2)
     grey: dict[str, Any] = {"color": "#5b6770", "va": "bottom"}
-    axes.annotate(f"{roof.flops / 1e12:.3g} TFLOP/s", (high, roof.flops / 1e12), ha="right", **grey)
+    axes.annotate(
+        f"{roof.flops / 1e12:.3g} TFLOP/s",
+        (roof.ridge, roof.flops / 1e12),
+        xytext=(0, 3),
+        textcoords="offset points",
+        **grey,
+    )
     slope = (low, roof.at(low) / 1e12)
-    axes.annotate(f"{roof.bandwidth / 1e12:.3g} TB/s", slope, xytext=(8, 8), textcoords="offset points", **grey)
-    last = 0.0
-    for dot in sorted(dots, key=lambda dot: dot.rate):
-        at = (dot.intensity, dot.rate / 1e12)
-        fill = "#0072b2" if dot.kind == "measured" else "none"
+    axes.annotate(f"{roof.bandwidth / 1e12:.3g} TB/s", slope, xytext=(14, 0), textcoords="offset points", **grey)
+    # Labels of dots that nearly coincide would cover one another: each keeps a step below the last.
+    step = (roof.flops / min([dot.rate for dot in dots], default=roof.flops)) ** 0.04
+    last = roof.flops / 1e12
+    for dot in sorted(dots, key=lambda dot: -dot.rate):
+        at, fill = (dot.intensity, dot.rate / 1e12), "#0072b2" if dot.kind == "measured" else "none"
         axes.scatter([at[0]], [at[1]], s=45, facecolor=fill, edgecolor="#0072b2", linewidth=1.5, zorder=3)
-        # Labels of dots that nearly coincide would cover one another: leave room for each.
-        lift = max(0.0, 9.0 - 40 * abs(dot.rate / last - 1)) if last else 0.0
-        axes.annotate(dot.name, at, xytext=(9, lift), textcoords="offset points", fontsize=8, va="center")
-        last = dot.rate
+        last = min(at[1], last / step)
+        arrow = {"arrowstyle": "-", "color": "#5b6770", "linewidth": 0.5}
+        axes.annotate(dot.name, at, xytext=(at[0] * 1.4, last), arrowprops=arrow, fontsize=8, va="center")
     axes.set(xscale="log", yscale="log", xlabel="FLOP per byte of DRAM traffic", ylabel="TFLOP/s", title=roof.name)
     kinds = sorted({dot.kind for dot in dots})
-    axes.text(
-        0.99, 0.02, f"bytes: {' and '.join(kinds)}", transform=axes.transAxes, ha="right", va="bottom", fontsize=8
-    )
+    axes.text(0.01, 0.02, f"bytes: {' and '.join(kinds)}", transform=axes.transAxes, va="bottom", fontsize=8)
     return axes

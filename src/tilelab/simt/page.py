@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from html import escape
 
-from tilelab.draw.banks import bank_heat_map, bank_queue
 from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
-from tilelab.draw.traffic import coalescing
+from tilelab.draw.warp_banks import bank_heat_map, bank_queue
+from tilelab.draw.warp_sectors import coalescing
 from tilelab.simt.ledger import Contents, Snapshot
 from tilelab.simt.report import Report
 from tilelab.simt.table import by_line

@@ -24,7 +24,9 @@ static Shadow *global_shadow, *static_shadow, *dynamic_shadow;
 static bool ordered_by_atomics[1024];  // the thread has met other blocks through an atomic: trust it
 
 static Shadow* shadows(size_t bytes) {
-    return (Shadow*)mmap(nullptr, bytes * sizeof(Shadow) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, bytes * sizeof(Shadow) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) give_up("the arrays are too large to check (%zu bytes): check on smaller ones", bytes);
+    return (Shadow*)memory;
 }
 void check_start() {
     global_shadow = shadows(job.arena_bytes);
@@ -137,19 +139,23 @@ static void access(const void* address, size_t bytes, Kind kind, const void* cod
     for (size_t i = 0; i < bytes; ++i, ++place.shadow) touch(place, kind, now);
 }
 
+static void mark_pending(const void* address, size_t bytes, bool pending) {
+    const char* p = (const char*)address;
+    Shadow* shadow = nullptr;
+    if (p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + 256 * 1024)
+        shadow = dynamic_shadow + (p - tilelab_dynamic_shared);
+    else if (p >= job.shared_begin && p < job.shared_end)
+        shadow = static_shadow + (p - job.shared_begin);
+    for (size_t i = 0; shadow && i < bytes; ++i) shadow[i].pending = pending;
+}
+// A copy writes at any time between its start and the wait for it: both count as writes.
 void check_copy_issued(void* to, const void* from, size_t bytes, size_t read, const void* code) {
     if (read) access(from, read, READ, code);
     access(to, bytes, WRITE, code);
-    const char* p = (const char*)to;
-    Shadow* shadow = p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + 256 * 1024 ? dynamic_shadow + (p - tilelab_dynamic_shared)
-                   : p >= job.shared_begin && p < job.shared_end ? static_shadow + (p - job.shared_begin) : nullptr;
-    for (size_t i = 0; shadow && i < bytes; ++i) shadow[i].pending = true;
+    mark_pending(to, bytes, true);
 }
 void check_copy_arrived(void* to, size_t bytes, const void* code) {
-    const char* p = (const char*)to;
-    Shadow* shadow = p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + 256 * 1024 ? dynamic_shadow + (p - tilelab_dynamic_shared)
-                   : p >= job.shared_begin && p < job.shared_end ? static_shadow + (p - job.shared_begin) : nullptr;
-    for (size_t i = 0; shadow && i < bytes; ++i) shadow[i].pending = false;
+    mark_pending(to, bytes, false);
     access(to, bytes, WRITE, code);
 }
 

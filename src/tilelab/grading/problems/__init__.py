@@ -40,12 +40,20 @@ class Part:
         `Finding`. It runs in the learner's kernel, so it must not give a right answer away.
     answers : tuple of str
         Names of the answers it needs; its own name unless told.
+    by_person : bool
+        A text that a person grades in nbgrader: its grade cell is the answer, nothing is handed in by ``submit``.
     """
 
     name: str
     points: float
     look: Callable[[Mapping[str, Any]], Finding]
     answers: tuple[str, ...] = ()
+    by_person: bool = False
+
+    @classmethod
+    def text(cls, name: str, points: float) -> "Part":
+        """Make a part whose answer is a text in its grade cell, for a person to grade."""
+        return cls(name, points, lambda answers: Finding(True, "a person reads it"), by_person=True)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -83,11 +91,12 @@ class Problem:
 
     def answered(self, answers: Mapping[str, object]) -> tuple[Part, ...]:
         """Return the parts that have all their answers, or raise `GradingError` for a name that is no answer."""
-        known = list(dict.fromkeys(name for part in self.parts for name in part.needs))
+        asked = [part for part in self.parts if not part.by_person]
+        known = list(dict.fromkeys(name for part in asked for name in part.needs))
         for name in answers:
             if name not in known:
                 raise GradingError(f"{self.name} asks for no {name!r}; its answers are {', '.join(known)}")
-        return tuple(part for part in self.parts if set(part.needs) <= set(answers))
+        return tuple(part for part in asked if set(part.needs) <= set(answers))
 
 
 @cache

@@ -2,7 +2,7 @@
 // Adds:   a third level between block and thread, so that a warp's reads of shared memory are few and wide; registers
 //         double-buffered across steps and across tiles; blocks ordered so that those that run together share panels.
 // Bound:  the multiply-add pipe: per step and thread 128 multiply-adds for 6 loads.
-// Limits: any M, N, K. Rows and columns past the edge are read from the last one and never stored; K past the edge
+// Limits: any M, N, K where VECTOR is 1; N a multiple of 4 and B and C aligned to 16 bytes where it is 4. Rows and columns past the edge are read from the last one and never stored; K past the edge
 //         is filled with zeros.
 // C (M×N) = A (M×K) · B (K×N)
 #include <cuda_pipeline_primitives.h>
@@ -19,6 +19,7 @@
 #define STAGES 3
 #define BURSTS 4         // in how many bursts a tile's copies are issued, among the arithmetic
 #define BLOCKS_PER_SM 1  // for how many the compiler leaves registers
+#define VECTOR 4         // columns of B that a copy moves: 4 where rows of B and C start at 16 bytes, else 1
 #endif
 constexpr int WARPS_M = BM / WM, WARPS_N = BN / WN, THREADS = 32 * WARPS_M * WARPS_N;
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN;
@@ -35,8 +36,9 @@ __device__ inline void place(int blocks_m, int blocks_n, int& block_m, int& bloc
     block_n = inside / height;
 }
 
-// VECTOR: how many columns of B a copy moves; 4 where every row of B starts at a multiple of 16 bytes, else 1.
-template <int VECTOR> __device__ inline void compute(const float* A, const float* B, float* C, int M, int N, int K, float* shared) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
+matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    extern __shared__ __align__(16) float shared[];
     int block_m, block_n;
     place((M + BM - 1) / BM, (N + BN - 1) / BN, block_m, block_n);
     const int row0 = block_m * BM, column0 = block_n * BN;
@@ -94,9 +96,9 @@ template <int VECTOR> __device__ inline void compute(const float* A, const float
         const float* a_at = shared + stage * STAGE + k * PITCH + warp_m + lane_m;
         const float* b_at = shared + stage * STAGE + BK * PITCH + k * BN + warp_n + lane_n;
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) *(float4*)&b[into][j] = *(const float4*)(b_at + j * LANES_N);
-#pragma unroll
         for (int i = 0; i < TM; i += 4) *(float4*)&a[into][i] = *(const float4*)(a_at + i * LANES_M);
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) *(float4*)&b[into][j] = *(const float4*)(b_at + j * LANES_N);
     };
 
 #pragma unroll
@@ -135,13 +137,14 @@ template <int VECTOR> __device__ inline void compute(const float* A, const float
 #pragma unroll
                 for (int c = burst * COPIES / BURSTS; c < (burst + 1) * COPIES / BURSTS; ++c) copy_full(c, filling);
             }
-            // Down one column of the result and up the next: each multiply-add shares an operand with the one before,
-            // which the register file then need not read again.
+            // 4×4 outputs at a time, along one row and back along the next: each multiply-add shares an operand with the
+            // one before, which the register file then need not read again.
 #pragma unroll
-            for (int j = 0; j < TN; ++j)
+            for (int square = 0; square < TM / 4 * TN / 4; ++square)
 #pragma unroll
-                for (int step = 0; step < TM; ++step) {
-                    const int i = j % 2 ? TM - 1 - step : step;
+                for (int step = 0; step < 16; ++step) {
+                    const int i = square / (TN / 4) * 4 + step / 4;
+                    const int j = square % (TN / 4) * 4 + (step / 4 % 2 ? 3 - step % 4 : step % 4);
                     sum[i][j] += a[k % 2][i] * b[k % 2][j];
                 }
         }
@@ -164,11 +167,4 @@ template <int VECTOR> __device__ inline void compute(const float* A, const float
             }
         }
     }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-matmul(const float* A, const float* B, float* C, int M, int N, int K) {
-    extern __shared__ __align__(16) float buffer[];
-    if (N % 4 == 0 && ((size_t)B | (size_t)C) % 16 == 0) compute<4>(A, B, C, M, N, K, buffer);
-    else compute<1>(A, B, C, M, N, K, buffer);
 }

@@ -1,0 +1,55 @@
+"""Trusted checks of exercise 2: the transpose of ``(3,4):(1,3)``."""
+
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.judge import Verdict
+from tilelab.grading.layouts import read_layout, shown
+from tilelab.grading.problems.exercise_1 import order_meant
+from tilelab.grading.problems.exercise_2 import EXTENTS, misplaced, view_fault
+from tilelab.grading.values import whole
+
+
+def check_layout(answers: dict[str, Any]) -> Verdict:
+    """All coordinates right earn all; half of the layout right, shape or strides, earns a quarter."""
+    if answers.get("layout") is None:
+        return Verdict(0.0, ("layout: not answered",))
+    try:
+        answer = read_layout(answers["layout"])
+    except GradingError as error:
+        return Verdict(0.0, (f"layout: {error}",))
+    if answer.extents != EXTENTS:
+        swapped = answer.extents == EXTENTS[::-1] and (answer.offset(1, 0), answer.offset(0, 1)) == (3, 1)
+        return Verdict(
+            0.25 if swapped else 0.0,
+            (f"layout: {answer.text} has the shape {shown(answer.extents)}; shape and stride change places together",),
+        )
+    wrong = misplaced(answer)
+    if not wrong:
+        return Verdict(1.0, (f"layout: {answer.text} puts all 12 elements where the original has them",))
+    return Verdict(
+        0.25,
+        (
+            f"layout: {answer.text} has the right shape, {len(wrong)} of 12 elements lie elsewhere, first {wrong[0]}",
+            "where to look: each extent takes its own stride along",
+        ),
+    )
+
+
+def check_same_memory(answers: dict[str, Any]) -> Verdict:
+    """Half for the view, half for the bytes that move."""
+    fault = "not answered" if answers.get("memory") is None else view_fault(answers["memory"])
+    moved = answers.get("bytes_moved")
+    right = whole(moved) == 0
+    said = "right" if right else "not answered" if moved is None else "not right: compare the two addresses"
+    lines = (f"same memory: {fault or 'transposed is a view'}", f"bytes moved: {said}")
+    return Verdict(0.5 * (not fault) + 0.5 * right, lines)
+
+
+def check_statement(answers: dict[str, Any]) -> Verdict:
+    """The elements of a row are neighbours."""
+    if answers.get("order") is None:
+        return Verdict(0.0, ("order: not answered",))
+    if order_meant(answers["order"]) == "row-major":
+        return Verdict(1.0, ("order: right",))
+    return Verdict(0.0, ("order: not right. Which mode of the transposed layout has stride 1?",))

@@ -1,0 +1,29 @@
+"""Exercise 3: a 32 × 32 tile without bank conflicts."""
+
+from tilelab.layout import Layout
+
+RIGHT = {"prediction": 1, "degree": 32, "layout": Layout((32, 32), (1, 33)), "size": 1024, "cosize": 1055}
+
+WRONG = {
+    "cosize as rows × pitch": ({"cosize": 1056}, {"size_and_cosize": 1}),
+    "size counts the padding": ({"size": 1056}, {"size_and_cosize": 1}),
+    "turned to row-major": ({"layout": "(32,32):(32,1)", "cosize": 1024}, {"layout": 1}),
+    "padded by two": ({"layout": "(32,32):(1,34)", "cosize": 1086}, {"layout": 0}),
+    "the conflict left in": ({"layout": "(32,32):(1,32)", "cosize": 1024}, {"layout": 0}),
+    "columns that overlap": ({"layout": "(32,32):(1,31)", "cosize": 993}, {"layout": 0, "size_and_cosize": 0}),
+    "the shape padded, not the stride": ({"layout": "(32,33):(1,32)"}, {"layout": 0, "size_and_cosize": 0}),
+    "degree by 16, as on cards of long ago": ({"degree": 16}, {"degree": 0}),
+    "32 banks are wanted, so no conflict": ({"prediction": 32, "degree": 1}, {"prediction": 0.5, "degree": 0}),
+    "left blank": (
+        dict.fromkeys(RIGHT),
+        {"prediction": 0, "degree": 0, "layout": 0, "size_and_cosize": 0},
+    ),
+}
+
+UNUSUAL = {
+    "padded by rows": {"layout": "(32,32):(33,1)"},
+    "a large odd stride": {"layout": "(32,32):(1,45)", "cosize": 31 + 31 * 45 + 1},
+    "a swizzle as a table": {"layout": [[32 * j + (i ^ j) for j in range(32)] for i in range(32)], "cosize": 1024},
+    "nested modes": {"layout": "((4,8),32):((1,4),33)"},
+    "numbers as floats": {"degree": 32.0, "size": 1024.0},
+}

@@ -1,0 +1,102 @@
+"""Grade every broken and hostile submission in one class, and print what was designed and what came out.
+
+``--serial`` grades in this process, one after the other. Exit code 0: all came out as designed, and nothing was left
+behind.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "demo")]
+
+from cases import CASES, PARTS  # noqa: E402  (from the folders that were just put on the path)
+from classroom import hand_in, make_course  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+from tilelab.grading.course import Result  # noqa: E402
+
+#: Shorter than a course's, so that what never ends ends soon.
+LIMITS = "[every]\ncell_seconds = 5\nmemory = '1 GiB'\n"
+#: What an attempt would leave behind if it succeeded, in some process's command line.
+LEFT = ("tilelab-hostile", "sleep\x0054321")
+
+
+def grade(folder: Path, names: list[str], workers: int) -> dict[str, tuple[Result, str]]:
+    """Grade cases in a new course in a folder; return the result and the feedback's HTML of each."""
+    os.environ["TILELAB_HOSTILE_SECRET"] = "1"
+    course = make_course(folder / "course", "exercises", problems=["exercise_1"])
+    (course.root / "limits.toml").write_text(LIMITS)
+    for name in names:
+        files = CASES[name].files
+        hand_in(course, name, "exercises", *files.items())
+    results = {result.student: result for result in course.grade_all("exercises", names, workers=workers)}
+    pages = {name: course.root / "feedback" / name / "exercises" / "exercise_1.html" for name in names}
+    return {name: (results[name], page.read_text() if page.exists() else "") for name, page in pages.items()}
+
+
+def faults(name: str, result: Result, html: str) -> list[str]:
+    """Return what did not come out as designed."""
+    designed = CASES[name]
+    came = {part.cell.removeprefix("exercise_1_"): part.score for part in result.parts}
+    points = tuple(came.get(part) for part in PARTS)
+    said = "\n".join(line for part in result.parts for line in (*part.lines, *part.notes))
+    found = []
+    if result.status != "graded":
+        found.append(f"{result.status}: {result.message}")
+    if points != designed.points:
+        found.append(f"{points}, designed {designed.points}: {said}")
+    if not re.search(designed.words, said):
+        found.append(f"{designed.words!r} is not said in: {said}")
+    if any(part.needs_person for part in result.parts):
+        found.append("waits for a person")
+    if not html:
+        found.append("no feedback")
+    if "lambda i, j: i + 3" in html or "plain truth value counts" in html:
+        found.append("feedback shows a check")
+    return found
+
+
+def left_behind() -> list[str]:
+    """Return the command lines of processes that submissions left running."""
+    lines = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_text()
+            except OSError:
+                continue
+            if any(mark in line for mark in LEFT):
+                lines.append(line.replace("\0", " "))
+    return lines
+
+
+def main() -> int:
+    """Grade, print the table, and return 0 where everything came out as designed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="all unless told")
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    names = asked.cases or list(CASES)
+    with tempfile.TemporaryDirectory(prefix="tilelab-hostile-") as folder:
+        graded = grade(Path(folder), names, asked.workers)
+    table = Table("submission", *PARTS, "what came out otherwise")
+    right = 0
+    for name in names:
+        wrong = faults(name, *graded[name])
+        right += not wrong
+        scores = [f"{part.score:g}" for part in graded[name][0].parts]
+        table.add_row(name, *scores, "; ".join(wrong) or "✓")
+    Console(width=160).print(table)
+    orphans = left_behind()
+    print(f"{right} of {len(names)} as designed, {len(orphans)} processes left behind")
+    return 0 if right == len(names) and not orphans else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

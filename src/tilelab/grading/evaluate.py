@@ -1,0 +1,205 @@
+"""Grade one submission up to the point where scores are written: read, restore, run, judge, make inert.
+
+This is what a worker does. It needs no gradebook: what was released comes with the job, what it found goes back as
+plain data, and one writer records it (`tilelab.grading.ledger`).
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import LimitOutput
+
+from tilelab.cudacpp.processes import use_runner
+from tilelab.grading.budgets import budget
+from tilelab.grading.errors import GradingError
+from tilelab.grading.execute import ContainedExecute
+from tilelab.grading.inert import make_inert
+from tilelab.grading.judge import Judge
+from tilelab.grading.kernels import Kernels
+from tilelab.grading.nbgrader import judge_notebook
+from tilelab.grading.restore import PlannedCell, restore
+from tilelab.grading.sandbox.emulation import run_inside
+from tilelab.grading.sandbox.limits import Limits
+from tilelab.grading.sandbox.provisioner import copy_plain_files
+from tilelab.grading.submitted import find_notebook, note, read_submitted, substitute
+
+#: Key of a graded notebook's metadata that says what was graded, and how.
+GRADED = "tilelab_graded"
+NO_SANDBOX = "graded without the sandbox: this code could reach the grader's files"
+
+
+@dataclass(frozen=True)
+class Released:
+    """One notebook of an assignment as it was released."""
+
+    name: str
+    plan: tuple[PlannedCell, ...]
+    kernelspec: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission to grade.
+
+    ``handed_out`` is the folder of files that came with the assignment, where there are some: they take the place of
+    the learner's. ``ahead`` says that another job follows, so that a kernel is worth starting for it.
+    """
+
+    student: str
+    assignment: str
+    folder: Path
+    released: Sequence[Released]
+    checks: Path
+    limits: Path
+    handed_out: Path | None = None
+    sandboxed: bool = True
+    ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A graded submission that is not recorded yet: the notebooks as they will be kept, by name."""
+
+    student: str
+    assignment: str
+    notebooks: Mapping[str, str]
+    pending: Mapping[str, float]
+    seconds: float
+
+
+def fingerprint(folder: Path) -> str:
+    """Return what tells one submission from another: a digest of the names and contents of its files."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+        if path.is_file() and not path.is_symlink():
+            digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
+    """Run and judge the notebooks of one submission.
+
+    Raises
+    ------
+    GradingError
+        For what is not the learner's fault: no kernel starts, the course is not whole.
+    """
+    start = perf_counter()
+    what = {"submission": fingerprint(job.folder), "sandbox": job.sandboxed}
+    judge = Judge(job.checks)
+    notebooks: dict[str, str] = {}
+    pending: dict[str, float] = {}
+    with ExitStack() as stack:
+        if job.handed_out is not None:
+            staged = Path(stack.enter_context(TemporaryDirectory(prefix="tilelab-staged-")))
+            for folder in (job.folder, job.handed_out):
+                copy_plain_files(folder, staged)
+            where = staged
+        else:
+            where = job.folder
+        if job.sandboxed:
+            stack.enter_context(use_runner(run_inside))
+        for number, released in enumerate(job.released):
+            following = None
+            if job.ahead or number + 1 < len(job.released):
+                following = _kernel_for(job, job.released[(number + 1) % len(job.released)])
+            nb = _read(job, released)
+            try:
+                run_notebook(nb, job, released.name, where, kernels, following)
+            except (
+                GradingError
+            ):  # a kernel can be killed from outside: that is nobody's fault, and rarely happens twice
+                nb = _read(job, released)
+                run_notebook(nb, job, released.name, where)
+            LimitOutput().preprocess(nb, {})
+            judged = judge_notebook(nb, judge)
+            make_inert(nb, judged)
+            nb.metadata[GRADED] = what
+            pending |= {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
+            notebooks[released.name] = nbformat.writes(nb)
+    return Evaluated(job.student, job.assignment, notebooks, pending, perf_counter() - start)
+
+
+def run_notebook(
+    nb: NotebookNode,
+    job: Job,
+    name: str,
+    folder: Path,
+    kernels: Kernels | None = None,
+    following: tuple[str, Limits] | None = None,
+) -> None:
+    """Execute a notebook whose cells are restored, as it is executed for a grade.
+
+    Parameters
+    ----------
+    nb : NotebookNode
+        Changed in place.
+    job : Job
+        Its ``limits`` and ``sandboxed`` are used.
+    name : str
+        The notebook's name.
+    folder : Path
+        Whose files the notebook finds beside it.
+    kernels, following
+        Kernels started ahead, and the one to start ahead meanwhile.
+
+    Raises
+    ------
+    GradingError
+        No kernel could be started.
+    """
+    resources = {"metadata": {"path": str(folder)}, "nbgrader": {"notebook": name}}
+    step = ContainedExecute(sandboxed=job.sandboxed, limits=str(job.limits), kernels=kernels)
+    step.following = following
+    with _as_autograding():
+        try:
+            step.preprocess(nb, resources)
+        except Exception as error:
+            raise GradingError(f"no kernel could be started: {type(error).__name__}: {error}") from error
+
+
+def _read(job: Job, released: Released) -> NotebookNode:
+    """Return the submitted notebook with locked cells restored, or an empty one that says why it cannot be read."""
+    ids = {cell.grade_id for cell in released.plan}
+    file, renamed = find_notebook(job.folder, released.name, ids, {other.name for other in job.released})
+    try:
+        nb = read_submitted(file)
+    except GradingError as error:
+        nb = substitute(str(error))
+    restore(nb, released.plan)
+    nb.metadata["kernelspec"] = dict(released.kernelspec)
+    for cell in nb.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            if renamed:
+                note(cell, renamed)
+            if not job.sandboxed:
+                note(cell, NO_SANDBOX)
+    return nb
+
+
+def _kernel_for(job: Job, released: Released) -> tuple[str, Limits]:
+    return str(released.kernelspec.get("name", "python3")), budget(job.limits, released.name).limits
+
+
+@contextmanager
+def _as_autograding() -> Iterator[None]:
+    """Let what is executed know, as nbgrader does, that it is being graded."""
+    before = os.environ.get("NBGRADER_EXECUTION")
+    os.environ["NBGRADER_EXECUTION"] = "autograde"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["NBGRADER_EXECUTION"]
+        else:
+            os.environ["NBGRADER_EXECUTION"] = before

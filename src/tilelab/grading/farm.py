@@ -1,0 +1,122 @@
+"""Much work at once: workers do it, each in a process of its own, and whoever asked gathers it.
+
+Dask carries the work on this machine, or to a cluster whose scheduler's address is given; there, workers need the
+course's folder at the same path. A worker that is killed is replaced, and what it was at is done again.
+"""
+
+import atexit
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.kernels import Kernels
+
+#: How often work is given to another worker after its worker was killed.
+RETRIES = 3
+
+_kernels: list[Kernels] = []
+
+
+class Farm:
+    """Workers for functions of one argument; with one worker, this process does the work.
+
+    Parameters
+    ----------
+    workers : int
+        Processes on this machine.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers do the work instead.
+    """
+
+    def __init__(self, workers: int, scheduler: str | None = None) -> None:
+        self._stack = ExitStack()
+        self._client: Any = None
+        self._gathering: Any = None
+        self._given: dict[Any, tuple[Callable[[Any], Any], Any]] = {}
+        self._here: deque[tuple[Callable[[Any], Any], Any]] = deque()
+        if workers > 1 or scheduler is not None:
+            self._connect(workers, scheduler)
+
+    def _connect(self, workers: int, scheduler: str | None) -> None:
+        import dask
+
+        # Workers are forked from a process that has imported everything once.
+        self._stack.enter_context(dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}))
+        from distributed import Client, LocalCluster, as_completed
+
+        if scheduler is None:
+            preload = ["distributed", "tilelab.grading.course"]
+            multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address=None,
+                memory_limit=0,
+                silence_logs=50,
+            )
+            scheduler = self._stack.enter_context(cluster)
+        self._client = self._stack.enter_context(Client(scheduler, set_as_default=False))
+        self._gathering = as_completed(loop=self._client.loop)
+
+    def __enter__(self) -> "Farm":
+        """Return the farm."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Send the workers home."""
+        self._stack.close()
+        if self._client is None:
+            close_kernels()
+
+    def start(self, function: Callable[[Any], Any], argument: Any, first: bool = False) -> None:
+        """Have something done; ``first`` puts it before what waits."""
+        if self._client is None:
+            (self._here.appendleft if first else self._here.append)((function, argument))
+            return
+        future = self._client.submit(function, argument, retries=RETRIES, pure=False, priority=1 if first else 0)
+        self._given[future] = (function, argument)
+        self._gathering.add(future)
+
+    def done(self) -> Iterator[tuple[Callable[[Any], Any], Any, Any]]:
+        """Yield (function, argument, result) as things are done, also those started meanwhile.
+
+        The result is a `GradingError` where the work raised, or its workers were killed again and again.
+        """
+        while self._here:
+            function, argument = self._here.popleft()
+            try:
+                result = function(argument)
+            except Exception as error:
+                result = _as_grading_error(error)
+            yield function, argument, result
+        while self._given:
+            future = next(self._gathering)
+            function, argument = self._given.pop(future)
+            try:
+                result = future.result()
+            except Exception as error:
+                result = _as_grading_error(error)
+            future.release()
+            yield function, argument, result
+
+
+def kernels() -> Kernels:
+    """Return this process's kernels, some of them started ahead."""
+    if not _kernels:
+        _kernels.append(Kernels())
+        atexit.register(close_kernels)
+    return _kernels[0]
+
+
+def close_kernels() -> None:
+    """End the kernels of this process that nobody took."""
+    while _kernels:
+        _kernels.pop().close()
+
+
+def _as_grading_error(error: Exception) -> GradingError:
+    return error if isinstance(error, GradingError) else GradingError(f"{type(error).__name__}: {error}")

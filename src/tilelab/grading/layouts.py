@@ -1,0 +1,137 @@
+"""Layouts as answers, judged as functions: two that give the same offset for every coordinate are the same answer.
+
+A layout may be handed in as a `Layout`, as text ``"(4,3):(3,1)"``, as a pair of shape and stride, or, where no shape
+and stride say it (a swizzle), as the table of its offsets, row by row.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.layout import Layout, LayoutError
+
+#: Coordinates that a layout answer may have: all of them are evaluated.
+MOST = 1 << 16
+FORMS = "a Layout, text such as '(4,3):(3,1)', a pair (shape, stride), or the table of its offsets"
+
+
+@dataclass(frozen=True)
+class LayoutAnswer:
+    """A layout as it was meant: extents of its top-level modes, and the offset of each coordinate.
+
+    Attributes
+    ----------
+    text : str
+        How to name it in a message.
+    extents : tuple of int
+        Size of each top-level mode; a nested mode counts as one.
+    offset : callable
+        From one coordinate per mode to the offset.
+    """
+
+    text: str
+    extents: tuple[int, ...]
+    offset: Callable[..., int]
+
+    @property
+    def size(self) -> int:
+        """How many coordinates there are."""
+        count = 1
+        for extent in self.extents:
+            count *= extent
+        return count
+
+    def coordinates(self) -> Iterator[tuple[int, ...]]:
+        """All coordinates, the first mode running fastest."""
+        coordinate = [0] * len(self.extents)
+        for _ in range(self.size):
+            yield tuple(coordinate)
+            for mode, extent in enumerate(self.extents):
+                coordinate[mode] += 1
+                if coordinate[mode] < extent:
+                    break
+                coordinate[mode] = 0
+
+    @property
+    def offsets(self) -> list[int]:
+        """The offset of each coordinate, in the order of `coordinates`."""
+        return [self.offset(*coordinate) for coordinate in self.coordinates()]
+
+    @property
+    def cosize(self) -> int:
+        """How many elements a buffer for it needs."""
+        return max(self.offsets) + 1
+
+
+def read_layout(value: object) -> LayoutAnswer:
+    """Read a layout that was handed in.
+
+    Raises
+    ------
+    GradingError
+        It is none, it has more than `MOST` coordinates, or a negative offset. The message is for the learner.
+    """
+    if _is_table(value):
+        return _from_table(value)
+    try:
+        match value:
+            case Layout():
+                layout = value
+            case str():
+                layout = Layout.parse(value)
+            case [shape, stride]:
+                layout = Layout(_tuples(shape), _tuples(stride))
+            case {"shape": shape, "stride": stride}:
+                layout = Layout(_tuples(shape), _tuples(stride))
+            case _:
+                raise GradingError(f"not a layout: {value!r:.60}. Hand in {FORMS}")
+    except LayoutError as error:
+        raise GradingError(f"not a layout: {error}") from None
+    if layout.size > MOST:
+        raise GradingError(f"{layout} has {layout.size:,} coordinates, the limit here is {MOST:,}")
+    extents = tuple(mode.size for mode in layout) if layout.rank > 1 else (layout.size,)
+    answer = LayoutAnswer(str(layout), extents, layout)
+    if min(answer.offsets) < 0:
+        raise GradingError(f"{layout} has negative offsets: a buffer begins at 0")
+    return answer
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is a table of offsets; a pair of two plain pairs is read as shape and stride."""
+    rows = isinstance(value, list | tuple) and len(value) > 2 and all(isinstance(row, list | tuple) for row in value)
+    return rows
+
+
+def _from_table(value: Any) -> LayoutAnswer:
+    rows, columns = len(value), len(value[0])
+    if any(len(row) != columns for row in value) or not columns:
+        raise GradingError("the table of offsets has rows of different lengths")
+    if rows * columns > MOST:
+        raise GradingError(f"the table has {rows * columns:,} offsets, the limit here is {MOST:,}")
+    for i, row in enumerate(value):
+        for j, offset in enumerate(row):
+            if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 1 << 40:
+                raise GradingError(f"cell ({i},{j}) holds {offset!r:.40}, an offset is a whole number from 0 on")
+    return LayoutAnswer("your table of offsets", (rows, columns), lambda i, j: int(value[i][j]))
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has lists where a layout has tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def collision(answer: LayoutAnswer) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first two coordinates that share an offset, or ``None``."""
+    seen: dict[int, tuple[int, ...]] = {}
+    for coordinate in answer.coordinates():
+        offset = answer.offset(*coordinate)
+        if offset in seen:
+            return seen[offset], coordinate
+        seen[offset] = coordinate
+    return None
+
+
+def shown(coordinate: tuple[int, ...]) -> str:
+    """Write a coordinate as the course does: ``(1,2)``."""
+    return f"({','.join(map(str, coordinate))})"

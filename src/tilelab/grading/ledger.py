@@ -1,0 +1,234 @@
+"""The one writer of grades: a submission is recorded whole or not at all, whenever the process is killed.
+
+A graded submission has two halves, its row in the gradebook and its folder in ``autograded/``. They are written so::
+
+    1. the folder, complete, beside its place, as .<assignment>.new
+    2. the gradebook, in one transaction
+    3. the folder is moved to its place
+
+Killed before 2 nothing has changed; between 2 and 3 the next start finishes (`Ledger.settle`).
+"""
+
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader import utils
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties
+from sqlalchemy.exc import DatabaseError, OperationalError, SAWarning
+from traitlets.config import Config
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.evaluate import Evaluated
+from tilelab.grading.nbgrader import REPORT, SaveVerdicts
+from tilelab.grading.sandbox.provisioner import plain_files
+
+#: Seconds to wait for a gradebook that another program has locked.
+PATIENCE = 30.0
+
+
+class Ledger:
+    """The gradebook of a course, opened once, and its folder of graded notebooks.
+
+    Parameters
+    ----------
+    coursedir : CourseDirectory
+        The course.
+    config : Config
+        Its configuration; late penalties are its.
+    patience : float
+        Seconds to wait for a gradebook that another program has locked.
+    """
+
+    def __init__(self, coursedir: CourseDirectory, config: Config, patience: float = PATIENCE) -> None:
+        self._coursedir = coursedir
+        self._config = config
+        self._patience = patience
+        with self._words():
+            self._gradebook = Gradebook(coursedir.db_url, coursedir.course_id)
+
+    def close(self) -> None:
+        """Close the gradebook."""
+        self._gradebook.close()
+
+    def record(self, evaluated: Evaluated) -> None:
+        """Record a graded submission: its scores, and its folder in ``autograded/``.
+
+        Raises
+        ------
+        GradingError
+            The gradebook stays locked, or the disk is full. The grades and notebooks there were are still there.
+        """
+        place = self.folder(evaluated.student, evaluated.assignment)
+        fresh = place.with_name(f".{place.name}.new")
+        with self._words():
+            self._write(evaluated, place, fresh)
+            end = time.monotonic() + self._patience
+            while not self._stored(evaluated):
+                if time.monotonic() > end:
+                    shutil.rmtree(fresh)
+                    raise GradingError(
+                        f"the gradebook was locked by another program for {self._patience:g} s: nothing was changed. "
+                        "Close what holds it (formgrader, another nbgrader command) and run this again"
+                    )
+                time.sleep(0.05)
+            _move(fresh, place)
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Give the gradebook to read, and let go of it afterwards: nobody waits for a reader that is done."""
+        with self._words():
+            try:
+                yield self._gradebook
+            finally:
+                self._gradebook.db.rollback()
+
+    def settle(self, assignment: str) -> None:
+        """Finish or take back what a killed grader left half done."""
+        for student in sorted(path.name for path in self._autograded().glob("*") if path.is_dir()):
+            place = self.folder(student, assignment)
+            fresh, old = place.with_name(f".{place.name}.new"), place.with_name(f".{place.name}.old")
+            shutil.rmtree(place.with_name(f".{place.name}.part"), ignore_errors=True)
+            if fresh.is_dir():
+                if self._holds(student, assignment, fresh):
+                    _move(fresh, place)
+                else:
+                    shutil.rmtree(fresh)
+            if old.is_dir():
+                if not place.is_dir():
+                    old.rename(place)
+                shutil.rmtree(old, ignore_errors=True)
+
+    def folder(self, student: str, assignment: str) -> Path:
+        """Return where a graded submission is kept."""
+        directory = self._coursedir
+        return Path(directory.format_path(directory.autograded_directory, student, assignment))
+
+    def _autograded(self) -> Path:
+        return self.folder("x", "y").parents[1]
+
+    def _submitted(self, student: str, assignment: str) -> Path:
+        directory = self._coursedir
+        return Path(directory.format_path(directory.submitted_directory, student, assignment))
+
+    def _write(self, evaluated: Evaluated, place: Path, fresh: Path) -> None:
+        """Write the folder beside its place; it has its name when it is complete."""
+        part = place.with_name(f".{place.name}.part")
+        for stale in (part, fresh):
+            shutil.rmtree(stale, ignore_errors=True)
+        part.mkdir(parents=True)
+        try:
+            submitted = self._submitted(evaluated.student, evaluated.assignment)
+            for path in (*plain_files(submitted), submitted / "timestamp.txt"):
+                if path.is_file() and not path.is_symlink():
+                    shutil.copy(path, part / path.name)
+            for name, text in evaluated.notebooks.items():
+                file = part / f"{name}.ipynb"
+                file.write_text(text, encoding="utf-8")
+                file.chmod(0o444)
+            part.rename(fresh)
+        except OSError:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+    def _stored(self, evaluated: Evaluated) -> bool:
+        """Write the scores in one transaction; false where the gradebook is locked."""
+        try:
+            with _one_transaction(self._gradebook):
+                self._store(evaluated)
+        except (OperationalError, InvalidEntry) as error:  # nbgrader gives the first as the second
+            if "locked" in str(error):
+                return False
+            raise
+        return True
+
+    def _store(self, evaluated: Evaluated) -> None:
+        book, student, assignment = self._gradebook, evaluated.student, evaluated.assignment
+        book.update_or_create_student(student)
+        stamp = self._coursedir.get_existing_timestamp(str(self._submitted(student, assignment)))
+        book.update_or_create_submission(assignment, student, **({"timestamp": stamp} if stamp else {}))
+        for name, text in evaluated.notebooks.items():
+            nb = nbformat.reads(text, 4)
+            saver = SaveVerdicts(config=self._config)
+            saver.gradebook = book
+            saver.notebook_id, saver.assignment_id, saver.student_id = name, assignment, student
+            resources = {REPORT: evaluated.pending}
+            for number, cell in enumerate(nb.cells):
+                saver.preprocess_cell(cell, resources, number)
+            self._penalise(name, assignment, student)
+
+    def _penalise(self, notebook: str, assignment: str, student: str) -> None:
+        """Take off for lateness what the course's own rule says."""
+        step = AssignLatePenalties(config=self._config)
+        step.init_plugin()
+        late = self._gradebook.find_submission(assignment, student).total_seconds_late
+        found = self._gradebook.find_submission_notebook(notebook, assignment, student)
+        penalty = step.plugin_inst.late_submission_penalty(student, found.score, late) if late > 0 else None
+        found.late_submission_penalty = None if penalty is None else step._check_late_penalty(found, penalty)
+
+    def _holds(self, student: str, assignment: str, folder: Path) -> bool:
+        """Tell whether the gradebook holds this submission, with exactly the scores that the notebooks show."""
+        try:
+            submission = self._gradebook.find_submission(assignment, student)
+        except MissingEntry:
+            return False
+        if submission.timestamp != self._coursedir.get_existing_timestamp(str(folder)):
+            return False
+        for file in folder.glob("*.ipynb"):
+            for cell in nbformat.read(file, 4).cells:
+                if not utils.is_grade(cell):
+                    continue
+                name = cell.metadata.nbgrader["grade_id"]
+                try:
+                    grade = self._gradebook.find_grade(name, file.stem, assignment, student)
+                except MissingEntry:
+                    return False
+                if grade.auto_score != utils.determine_grade(cell)[0]:
+                    return False
+        return True
+
+    @contextmanager
+    def _words(self) -> Iterator[None]:
+        """Say in plain words what stopped a write."""
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
+                yield
+        except (DatabaseError, InvalidEntry) as error:
+            words = getattr(error, "orig", None) or error
+            raise GradingError(f"the gradebook cannot be used, and was not changed: {words}") from error
+        except OSError as error:
+            raise GradingError(f"the graded notebooks cannot be written, and nothing was changed: {error}") from error
+
+
+@contextmanager
+def _one_transaction(book: Any) -> Iterator[None]:
+    """Let everything within be one transaction, though nbgrader's methods each commit."""
+    session = book.db
+    commit: Callable[[], None] = session.commit
+    session.commit = session.flush
+    try:
+        yield
+        commit()
+    except BaseException:
+        session.rollback()
+        raise
+    finally:
+        session.commit = commit
+
+
+def _move(fresh: Path, place: Path) -> None:
+    """Put a complete folder in its place. A kill in between leaves one of the two to `Ledger.settle`."""
+    old = place.with_name(f".{place.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.is_dir():
+        place.rename(old)
+    fresh.rename(place)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Where learner-written code runs: bubblewrap with no network, nothing of the course in sight, and limits that hold."""

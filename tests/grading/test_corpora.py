@@ -1,0 +1,69 @@
+"""The corpora: what learners really hand in earns what it is designed to earn; garbage earns nothing and breaks nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "autograder" / "corpora"))
+
+from cases import CHECKS, cases, problems
+
+from tilelab.grading.answers import record
+from tilelab.grading.errors import GradingError
+from tilelab.grading.judge import Judge
+from tilelab.grading.problems import names, problem
+
+GARBAGE = [None, -1, 10**30, 0.5, "", "x" * 200, "<script>", [], [[]], [[None]], {}, {"shape": [3], "stride": "x"}]
+ALL = [case for name in problems() for case in cases(name)]
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Judge(CHECKS)
+
+
+def test_every_problem_has_a_corpus():
+    assert problems() == list(names())
+
+
+@pytest.mark.parametrize("name", problems())
+def test_a_corpus_has_six_wrong_and_three_unusual_answers(name):
+    kinds = [case.kind for case in cases(name)]
+    assert kinds.count("wrong") >= 6
+    assert kinds.count("unusual") >= 3
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.problem}: {case.name}")
+def test_answers_earn_what_they_are_designed_to(case, judge):
+    judged = case.judge(judge)
+    assert {part: found.earned for part, found in judged.items()} == case.expected
+    assert {part: found.pending for part, found in judged.items() if found.pending} == case.pending
+    if case.kind == "wrong":
+        assert any(case.expected[part.name] < part.points for part in problem(case.problem).parts if not part.by_person)
+    for found in judged.values():
+        assert found.lines, "a verdict gives its reasons"
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case.kind != "wrong"], ids=lambda c: f"{c.problem}: {c.name}")
+def test_an_instant_check_accepts_what_the_judge_accepts(case):
+    answers = record(case.problem, case.answers)["answers"]
+    for part in problem(case.problem).parts:
+        finding = part.look(answers)
+        assert finding.ok, f"{part.name}: {finding.text}"
+
+
+@pytest.mark.parametrize("name", problems())
+def test_garbage_is_refused_in_words_by_both(name, judge):
+    for part in problem(name).parts:
+        for garbage in GARBAGE:
+            try:
+                made = record(name, dict.fromkeys(part.needs, garbage))
+            except GradingError:
+                continue
+            if part.by_person:
+                continue
+            judged = judge.judge(f"{name}_{part.name}", part.points, [made])
+            assert judged.earned == 0, (part.name, garbage)
+            assert judged.pending == 0, (part.name, garbage, judged.lines)
+            assert not part.look(made["answers"]).ok, (part.name, garbage)

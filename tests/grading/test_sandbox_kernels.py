@@ -1,0 +1,186 @@
+"""Kernels inside: they start, answer, are interrupted, and end with everything they started."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
+from jupyter_core.utils import ensure_event_loop
+from sandboxes import command_lines
+
+from tilelab.grading.sandbox import cgroups, jail, preflight
+from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.limits import MIB
+from tilelab.grading.sandbox.provisioner import NAME, SandboxProvisioner, choose
+
+ARGUMENTS = ["--IPKernelApp.log_level=ERROR", "--HistoryManager.hist_file=:memory:"]
+
+
+@pytest.fixture(autouse=True)
+def _closed_event_loop():
+    yield
+    ensure_event_loop().close()
+
+
+@contextmanager
+def kernel(folder, **config):
+    manager = KernelManager(kernel_name="python3")
+    choose(manager, **config)
+    manager.start_kernel(cwd=str(folder), extra_arguments=ARGUMENTS)
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        yield manager, client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        manager.context.destroy()
+
+
+def said(client, code, timeout=30):
+    """Run a cell and return what it printed, or the name of its error."""
+    parts = []
+
+    def listen(message):
+        content = message["content"]
+        parts.append(content.get("text") or content.get("ename") or "")
+
+    client.execute_interactive(code, timeout=timeout, output_hook=listen)
+    return "".join(parts)
+
+
+def test_a_kernel_runs_inside_with_the_files_beside_its_notebook(tmp_path):
+    (tmp_path / "numbers.csv").write_text("1,2")
+    (tmp_path / "exercise_1.ipynb").write_text("{}")
+    with kernel(tmp_path) as (manager, client):
+        assert isinstance(manager.provisioner, SandboxProvisioner)
+        assert said(client, "import os; print(os.getcwd(), os.listdir())") == "/home/student ['numbers.csv']\n"
+        assert said(client, "open('made', 'w').close(); print(open('numbers.csv').read())") == "1,2\n"
+        assert said(client, "import tilelab, numpy; print(tilelab.__name__)") == "tilelab\n"
+        folder = Path(manager.connection_file).parents[1]
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):
+    with kernel(tmp_path) as (manager, client):
+        for code in ("while True: pass", "import subprocess; subprocess.run(['sleep', '60'])"):
+            client.execute(code)
+            time.sleep(0.5)
+            manager.interrupt_kernel()
+            assert client.get_shell_msg(timeout=20)["content"]["ename"] == "KeyboardInterrupt"
+        assert said(client, "print(1)").endswith("1\n")
+
+
+@pytest.mark.parametrize("holder", ["control group", "watch"])
+def test_memory_used_up_ends_the_kernel_and_is_named(tmp_path, holder, monkeypatch):
+    if holder == "watch":
+        monkeypatch.setattr(cgroups, "make", lambda limits: None)
+    elif not cgroups.parents():
+        pytest.skip("this user may not make control groups here")
+    code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (150 << 20); time.sleep(60)"
+    with kernel(tmp_path, memory=300 * MIB) as (manager, client):
+        client.execute(code)
+        deadline = time.monotonic() + 20
+        while manager.provisioner.why_it_ended() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert manager.provisioner.why_it_ended() == "it used more than the 300 MiB of memory that are allowed"
+
+
+def test_a_kernel_is_not_restarted_in_what_it_left(tmp_path):
+    with kernel(tmp_path) as (manager, _), pytest.raises(SandboxError, match="start another"):
+        manager.restart_kernel(now=True)
+
+
+def test_the_entry_point_is_the_provisioner():
+    entry = KernelProvisionerFactory.instance().provisioners.get(NAME)
+    assert entry is None or entry.load() is SandboxProvisioner
+
+
+SCRIPT = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from test_sandbox_kernels import kernel
+with kernel({folder!r}) as (manager, client):
+    client.execute("import subprocess; subprocess.run(['sleep', '123456'])")
+    time.sleep(0.5)
+    print(manager.connection_file, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_killed_grader_leaves_no_kernel_and_its_folder_is_swept(tmp_path, monkeypatch):
+    script = SCRIPT.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    grader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    with grader:
+        file = Path(grader.stdout.readline().strip())
+        assert any(str(file) in line for line in command_lines())
+        grader.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while any(str(file) in line or "123456" in line for line in command_lines()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(str(file) in line or "123456" in line for line in command_lines())
+    monkeypatch.setattr(jail, "YOUNG_SECONDS", -1)
+    jail.Jail().close()
+    assert not file.parents[1].exists()
+
+
+def test_the_preflight_passes_and_hidden_things_are_hidden(tmp_path):
+    (tmp_path / "gradebook.db").touch()
+    preflight.require([tmp_path, tmp_path / "gradebook.db"])
+
+
+def test_the_preflight_names_what_can_be_seen(tmp_path):
+    shown = tmp_path / "course"
+    shown.mkdir()
+    with pytest.raises(SandboxError, match=f"for kernels: {shown} can be seen"):
+        preflight.require([shown], show=[str(shown)])
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        (["--unshare-net"], "packets can leave by the network|network interfaces"),
+        (["--seccomp", "9"], "system calls are not filtered"),
+        (["--unshare-pid"], "processes can be seen|not answer|as-pid-1"),
+    ],
+)
+def test_the_preflight_notices_a_wall_that_is_missing(missing, words, monkeypatch):
+    whole = jail.Jail.command
+
+    def with_a_gap(self, *arguments):
+        command = whole(self, *arguments)
+        for place in range(len(command)):
+            if command[place : place + len(missing)] == missing:
+                return command[:place] + command[place + len(missing) :]
+        return command
+
+    monkeypatch.setattr(jail.Jail, "command", with_a_gap)
+    with pytest.raises(SandboxError, match=words):
+        preflight.require()
+
+
+def test_out_here_the_probe_finds_holes(tmp_path):
+    """The findings of a process that is in no sandbox: the preflight would refuse them for many reasons."""
+    probe = subprocess.run([sys.executable, preflight.probe.__file__, str(tmp_path)], capture_output=True, check=True)
+    found = " ".join(preflight.holes(json.loads(probe.stdout), ["PATH"]))
+    for words in ("system calls are not filtered", f"{tmp_path} can be seen", "variables PATH"):
+        assert words in found
+
+
+def test_without_bubblewrap_there_is_no_grading_and_the_package_is_named(monkeypatch):
+    jail.bubblewrap.cache_clear()
+    monkeypatch.setenv("PATH", "/nowhere")
+    try:
+        with pytest.raises(SandboxError, match="'bubblewrap'"):
+            preflight.require()
+    finally:
+        jail.bubblewrap.cache_clear()

@@ -1,0 +1,31 @@
+"""The sandbox for an ordinary user: the same attempts, limits and kernels, run again without root."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from sandboxes import as_ordinary_user, python
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="these tests run as an ordinary user already")
+@pytest.mark.parametrize("file", ["test_sandbox_escapes.py", "test_sandbox_limits.py", "test_sandbox_kernels.py"])
+def test_the_sandbox_holds_for_an_ordinary_user(file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ordinary")
+    for above in folder.parents[:2]:
+        above.chmod(0o755)
+    options = ["-m", "pytest", str(HERE / file), "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
+    config = HERE.parents[1] / "pyproject.toml"
+    done = as_ordinary_user(
+        python(*options, "-c", str(config), f"--rootdir={HERE.parents[1]}"),
+        folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert " passed" in done.stdout
