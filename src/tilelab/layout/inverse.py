@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import gcd
 from typing import Any
 
@@ -23,12 +22,14 @@ def ordered_modes(layout: Layout, what: str) -> list[tuple[int, int]]:
         When a stride is negative, or offsets repeat or interleave: ``what`` can do with neither.
     """
     modes = sorted((d, s) for s, d in zip(*int_modes(layout, what), strict=True) if s > 1 and d != 0)
-    if modes and modes[0][0] < 0:
-        raise LayoutError(f"{what} needs strides of at least 0; {layout} has stride {modes[0][0]}")
-    for (below, count), (step, extent) in pairwise(modes):
-        if step < below * count:
-            clash = f"mode {extent}:{step} starts before {below * count}, where mode {count}:{below} ends"
+    below, end = 1, 1
+    for step, extent in modes:
+        if step < 0:
+            raise LayoutError(f"{what} needs strides of at least 0; {layout} has stride {step}")
+        if step < end:
+            clash = f"mode {extent}:{step} starts before {end}, where mode {end // below}:{below} ends"
             raise LayoutError(f"{what} needs modes that lie one after the other; in {layout} {clash}")
+        below, end = step, step * extent
     return modes
 
 
@@ -113,12 +114,14 @@ def left_inverse(layout: Layout) -> Layout:
     """
     ordered_modes(layout, "left_inverse")
     modes = sorted(mode for mode in _placed(layout) if mode[0] != 0)
-    ends = list(pairwise([1, *[step for step, _, _ in modes]]))
-    for below, step in ends:
+    shape, stride, below = [], [0], 1
+    for step, _, place in modes:
         if step % below:
             raise LayoutError(f"{layout} has no left inverse by modes: stride {below} does not divide stride {step}")
-    shape = [step // below for below, step in ends] + [modes[-1][1] if modes else 1]
-    return from_modes(*merged(shape, [0, *[place for _, _, place in modes]]))
+        shape.append(step // below)
+        stride.append(place)
+        below = step
+    return from_modes(*merged([*shape, modes[-1][1] if modes else 1], stride))
 
 
 def _placed(layout: Layout) -> list[tuple[int, int, int]]:
