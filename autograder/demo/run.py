@@ -71,10 +71,13 @@ def main() -> None:
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="tilelab-demo-") as temporary:
         folder = keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with console.status("a class of three: release, fetch, submit, collect"):
             course = run(folder)
         command.main(["exercises", "--course", str(course.root)], standalone_mode=False)
+    if keep:
+        print(f"the gradebook: {course.root / 'gradebook.db'}")
+        print(f"what ben reads: {course.root / 'feedback' / 'ben' / 'exercises' / 'exercise_1.html'}")
 
 
 if __name__ == "__main__":
