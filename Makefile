@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick test-oracle lint lab demo corpus hostile system clean
+.PHONY: help book test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,31 +15,37 @@ help:  ## list the commands
 .venv/bin/python:
 	@python=$$(tools/find-python.sh) && echo "making .venv with $$python" && $$python -m venv .venv
 
-.venv/.book: EXTRAS := book
-.venv/.grade: EXTRAS := book,grade
+.venv/.course: EXTRAS := book,grade
 .venv/.test: EXTRAS := book,grade,dev
 .venv/.oracle: EXTRAS := book,grade,dev,oracle
 
-.venv/.book .venv/.grade .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.course .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
 	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 # ---- reading
-book: .venv/.book  ## execute and build the book; EDITION=instructor adds the worked solutions
+book: .venv/.course  ## execute and build the book; EDITION=instructor adds the worked solutions
 	@$(BIN)/python tools/build_book.py --edition $(EDITION)
 
-lab: .venv/.book  ## open JupyterLab on the course
-	@$(BIN)/jupyter lab --ip 127.0.0.1 notebooks
+lab: .venv/.course  ## open JupyterLab on the course
+	@$(BIN)/jupyter lab --ip 127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
-# ---- grading
-demo: .venv/.grade  ## release, submit and grade a class of three, and print its table
-	@$(BIN)/python autograder/demo/run.py
+# ---- grading: learners' code runs in a sandbox, which is a Debian package
+sandbox: .venv/.course
+	@tools/system-packages.sh grade
 
-corpus: .venv/.grade  ## judge what learners really hand in, and print what was designed and what came out
+demo: sandbox  ## release, submit and grade a class of three, and print its table
+	@rm -rf _build/demo
+	@$(BIN)/python autograder/demo/run.py --keep _build/demo
+
+class: sandbox  ## grade a generated class of 24 over all problems, and compare with what was designed
+	@$(BIN)/python autograder/demo/many.py
+
+corpus: sandbox  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py
 
-hostile: .venv/.grade  ## grade every broken and hostile submission, and print what was designed and what came out
+hostile: sandbox  ## grade every broken and hostile submission, and print what was designed and what came out
 	@$(BIN)/python autograder/hostile/run.py
 
 # ---- checking

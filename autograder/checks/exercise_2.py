@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
-from tilelab.grading.layouts import read_layout, shown
+from tilelab.grading.layouts import meant, shown
 from tilelab.grading.problems.exercise_1 import order_meant
 from tilelab.grading.problems.exercise_2 import EXTENTS, misplaced, view_fault
 from tilelab.grading.values import whole
@@ -12,12 +11,9 @@ from tilelab.grading.values import whole
 
 def check_layout(answers: dict[str, Any]) -> Verdict:
     """All coordinates right earn all; half of the layout right, shape or strides, earns a quarter."""
-    if answers.get("layout") is None:
-        return Verdict(0.0, ("layout: not answered",))
-    try:
-        answer = read_layout(answers["layout"])
-    except GradingError as error:
-        return Verdict(0.0, (f"layout: {error}",))
+    answer = meant(answers.get("layout"))
+    if isinstance(answer, str):
+        return Verdict(0.0, (f"layout: {answer}",))
     if answer.extents != EXTENTS:
         swapped = answer.extents == EXTENTS[::-1] and (answer.offset(1, 0), answer.offset(0, 1)) == (3, 1)
         return Verdict(

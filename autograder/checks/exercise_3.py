@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
-from tilelab.grading.layouts import read_layout
+from tilelab.grading.layouts import meant
 from tilelab.grading.problems.exercise_3 import conflicts, tile_fault
 from tilelab.grading.values import whole, whole_fault
 
@@ -29,12 +28,9 @@ def check_degree(answers: dict[str, Any]) -> Verdict:
 
 def check_layout(answers: dict[str, Any]) -> Verdict:
     """Half for rows that are free, half for columns."""
-    if answers.get("layout") is None:
-        return Verdict(0.0, ("layout: not answered",))
-    try:
-        answer = read_layout(answers["layout"])
-    except GradingError as error:
-        return Verdict(0.0, (f"layout: {error}",))
+    answer = meant(answers.get("layout"))
+    if isinstance(answer, str):
+        return Verdict(0.0, (f"layout: {answer}",))
     if fault := tile_fault(answer):
         return Verdict(0.0, (f"layout: {fault}",))
     faults = conflicts(answer)
@@ -51,10 +47,9 @@ def check_size_and_cosize(answers: dict[str, Any]) -> Verdict:
     """Half each, for the layout that was handed in."""
     if answers.get("size") is None and answers.get("cosize") is None:
         return Verdict(0.0, ("size and cosize: not answered",))
-    try:
-        answer = read_layout(answers.get("layout"))
-    except GradingError as error:
-        return Verdict(0.0, (f"size and cosize: your layout cannot be read, so they cannot be judged: {error}",))
+    answer = meant(answers.get("layout"))
+    if isinstance(answer, str):
+        return Verdict(0.0, (f"size and cosize: judged for your layout, and there is none: {answer}",))
     if fault := tile_fault(answer):
         return Verdict(0.0, (f"size and cosize: your layout cannot hold the tile: {fault}",))
     right = {name: whole(answers.get(name)) == getattr(answer, name) for name in ("size", "cosize")}

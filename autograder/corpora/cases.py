@@ -10,6 +10,7 @@ One file a problem, with three values::
 """
 
 import importlib.util
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from tilelab.grading.judge import Judge, Judged
 from tilelab.grading.problems import problem
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))  # the corpora share kernels
 CHECKS = HERE.parent / "checks"
 KINDS = ("right", "unusual", "wrong")
 

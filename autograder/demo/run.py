@@ -47,7 +47,7 @@ def done(step: str, outcome: dict) -> None:
 
 def run(folder: Path) -> Course:
     """Make the course and the class in a folder; release, hand in and collect; return the course ready to be graded."""
-    course = make_course(folder / "course", "exercises")
+    course = make_course(folder / "course", "exercises", problems=["exercise_1"])
     root = folder / "exchange"
     root.mkdir()
     course.api.update_config(Config(Exchange={"root": str(root), "cache": str(folder / "cache")}))
@@ -71,10 +71,13 @@ def main() -> None:
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="tilelab-demo-") as temporary:
         folder = keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with console.status("a class of three: release, fetch, submit, collect"):
             course = run(folder)
         command.main(["exercises", "--course", str(course.root)], standalone_mode=False)
+    if keep:
+        print(f"the gradebook: {course.root / 'gradebook.db'}")
+        print(f"what ben reads: {course.root / 'feedback' / 'ben' / 'exercises' / 'exercise_1.html'}")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def test_what_is_missing_is_said_with_its_remedy(invoke, monkeypatch):
     monkeypatch.setitem(doctor.PACKAGES, "surely-not-a-package", ("gpu", "a test"))
     monkeypatch.setenv("PATH", "")
     out = invoke("doctor").stdout
-    assert "pip install 'tilelab[gpu]'" in out
+    assert ".venv/bin/pip install -c constraints.txt -e '.[gpu]'" in out
     assert "apt-get install -y bubblewrap" in out
     assert "apt-get install -y g++" in out
 

@@ -14,6 +14,12 @@ sys.path[:0] = [str(ROOT / "autograder" / "demo"), str(ROOT / "tools")]
 os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def progress_file(tmp_path_factory):
+    """Keep what tests solve out of the home of whoever runs them."""
+    os.environ["TILELAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "progress.json")
+
+
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
     """The course with exercise 1 as assignment ``exercises``, and nobody in it. Tests add students of their own."""
@@ -24,7 +30,7 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def whole_course(tmp_path_factory):
-    """The course with every exercise in assignment ``exercises``."""
+    """The course with all its problems generated, and nobody in it."""
     from classroom import make_course
 
-    return make_course(tmp_path_factory.mktemp("class") / "course", "exercises")
+    return make_course(tmp_path_factory.mktemp("whole") / "course", "exercises", "practice")

@@ -1,5 +1,6 @@
-"""The corpora: what learners really hand in earns what it is designed to earn; garbage earns nothing and breaks nothing."""
+"""The corpora: what learners really hand in earns what it is designed to; garbage earns nothing and breaks nothing."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -51,6 +52,20 @@ def test_an_instant_check_accepts_what_the_judge_accepts(case):
     for part in problem(case.problem).parts:
         finding = part.look(answers)
         assert finding.ok, f"{part.name}: {finding.text}"
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case.kind == "wrong"], ids=lambda c: f"{c.problem}: {c.name}")
+def test_an_instant_check_gives_no_right_number_away(case):
+    right = next(cases(case.problem)).answers
+    answers = record(case.problem, case.answers)["answers"]
+    for part in problem(case.problem).parts:
+        if part.by_person or "kernel" in part.needs or "body" in part.needs or "mended" in part.needs:
+            continue  # what a kernel must compute is no secret
+        text = part.look(answers).text
+        for name in part.needs:
+            value = right[name]
+            if isinstance(value, int) and value > 9 and value != case.answers[name] and value != 32:
+                assert not re.search(rf"\b{value}\b", text), f"{part.name} tells {name}: {text}"
 
 
 @pytest.mark.parametrize("name", problems())

@@ -1,6 +1,7 @@
 """Masters and their views: one source, stable files, nothing leaks."""
 
 import json
+import linecache
 
 import make_views
 import nbformat
@@ -40,7 +41,10 @@ def test_the_learners_copy_equals_the_master_outside_the_solution_regions(master
         before, marker, rest = ours.source.partition("### BEGIN SOLUTION")
         after = rest.partition("### END SOLUTION")[2]
         stub = "# YOUR ANSWER HERE" if marker else ""
-        assert theirs.source == before + stub + after
+        if ours.cell_type == "markdown" and ours.metadata.get("nbgrader", {}).get("solution"):
+            assert theirs.source == "YOUR ANSWER HERE"  # a text for a person to read
+        else:
+            assert theirs.source == before + stub + after
 
 
 @each_master
@@ -73,7 +77,11 @@ def test_grade_cells_are_parts_and_carry_their_points(master):
     }
     parts = {f"{master.stem}_{part.name}": part.points for part in problem(master.stem).parts}
     assert {name: points for name, (points, _) in graded.items()} == parts
-    for name, (_, source) in graded.items():
+    for part in problem(master.stem).parts:
+        name = f"{master.stem}_{part.name}"
+        source = graded[name][1]
+        if part.by_person:
+            continue
         last = source.splitlines()[-1]
         assert last.partition("#")[0].strip() == "0", f"{name} must be worth 0 until the judge has spoken"
 
@@ -83,6 +91,20 @@ def test_ids_are_unique_and_stay(master):
     first, second = views.read_master(master), views.read_master(master)
     assert [cell.id for cell in first.cells] == [cell.id for cell in second.cells]
     assert len({cell.id for cell in first.cells}) == len(first.cells)
+
+
+@pytest.mark.slow
+@each_master
+def test_the_solution_page_executes_and_its_instant_checks_are_content(master, capsys):
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(views.solution_page_of(master).cells):
+        if cell.cell_type == "code":
+            file = f"<{master.stem} {number}>"
+            linecache.cache[file] = len(cell.source), None, cell.source.splitlines(keepends=True), file
+            exec(compile(cell.source, file, "exec"), names)  # as a notebook would, in order
+    said = capsys.readouterr().out
+    assert "✓" in said
+    assert "✗" not in said
 
 
 @each_master

@@ -20,9 +20,11 @@ def command(notebook: Path, course: Path | None, no_sandbox: bool, as_json: bool
     It is the judge that grades in a course. Nothing is recorded.
     """
     with needs_grading():
+        from tilelab.grading.progress import note
         from tilelab.grading.single import check_notebook
 
         judged = check_notebook(notebook, course, sandboxed=not no_sandbox)
+        note({part.cell: {"earned": part.earned} for part in judged})
     if as_json:
         rows: list[dict[str, Any]] = [
             {

@@ -46,7 +46,9 @@ def package(name: str) -> Finding:
     try:
         return Finding(name, True, version(name), purpose)
     except PackageNotFoundError:
-        return Finding(name, False, "not installed", purpose, f"pip install 'tilelab[{extra}]'")
+        return Finding(
+            name, False, "not installed", purpose, f".venv/bin/pip install -c constraints.txt -e '.[{extra}]'"
+        )
 
 
 def works(argv: list[str], stdin: str = "") -> tuple[bool, str]:
@@ -172,6 +174,6 @@ def command(as_json: bool) -> None:
         console.print(table, "")
     missing = [f for rows in found.values() for f in rows if not f.ok]
     if missing:
-        console.print("To get what is missing:")
+        console.print("To get what is missing, in the project's folder:")
     for f in missing:
         console.print(f"  {f.name}: {escape(f.remedy)}", soft_wrap=True)

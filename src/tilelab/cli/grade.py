@@ -13,19 +13,27 @@ from tilelab.cli.needs import needs_grading
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilelab.grading.course import Result
+    from tilelab.grading.course import PartResult, Result
 
 
 @click.command()
 @click.argument("assignment")
 @click.option("--course", default="autograder", show_default=True, help="The course's folder.")
 @click.option("--student", help="Grade one student only.")
+@click.option("--question", help="Grade one notebook only, such as exercise_3.")
 @click.option("--force", is_flag=True, help="Grade again what has been graded already.")
 @click.option("--workers", type=click.IntRange(1), help="Processes that grade; one for each core unless told.")
 @click.option("--no-sandbox", is_flag=True, help="Run learners' code in no sandbox, and mark every grade so.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def command(
-    assignment: str, course: str, student: str | None, force: bool, workers: int | None, no_sandbox: bool, as_json: bool
+    assignment: str,
+    course: str,
+    student: str | None,
+    question: str | None,
+    force: bool,
+    workers: int | None,
+    no_sandbox: bool,
+    as_json: bool,
 ) -> None:
     """Grade what was collected for ASSIGNMENT: run, judge, record the scores, write the feedback.
 
@@ -39,10 +47,12 @@ def command(
         notebooks = opened.notebooks(assignment)
         students = opened.students(assignment, student)
         cores = len(os.sched_getaffinity(0))
-        graded = opened.grade_all(assignment, students, force, workers or cores, sandboxed=not no_sandbox)
+        graded = opened.grade_all(
+            assignment, students, force, workers or cores, sandboxed=not no_sandbox, question=question
+        )
         results = _watched(graded, assignment, len(students))
     if as_json:
-        rows = [_row(result) for result in results]
+        rows = [row_of(result) for result in results]
         click.echo(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False))
     else:
         from rich.console import Console
@@ -72,8 +82,10 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
 
     table = Table(title=f"{assignment}: {len(results)} submissions", title_justify="left")
     table.add_column("student")
-    for notebook in notebooks:
-        table.add_column(notebook, justify="right")
+    stem = notebooks[0].rpartition("_")[0] + "_"
+    numbered = len(notebooks) > 1 and all(notebook.startswith(stem) for notebook in notebooks)
+    for notebook in notebooks:  # many columns need short heads
+        table.add_column(notebook.removeprefix(stem) if numbered else notebook, justify="right")
     table.add_column("together", justify="right")
     table.add_column("pending", justify="right")
     table.add_column("what to know")
@@ -81,7 +93,7 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
         table.add_row(
             escape(result.student),
             *(f"{result.notebook_score(notebook):g}" for notebook in notebooks),
-            f"{result.score:g} of {result.points:g}",
+            f"{result.net:g} of {result.points:g}",
             f"{result.pending:g}" if result.pending else "",
             escape(what_to_know(result)),
         )
@@ -92,16 +104,36 @@ def what_to_know(result: "Result") -> str:
     """Return what an instructor should read beside a score: why it failed, or what the reports say of lost points."""
     if result.status == "failed":
         return f"not graded now: {result.message}"
-    lost = [line for part in result.parts if part.score < part.points for line in (*part.lines[:1], *part.notes)]
-    said = "; ".join(dict.fromkeys(lost))
+    late = f"{result.penalty:g} points lost by lateness; " if result.penalty else ""
+    lost = [part for part in result.parts if part.score + part.pending < part.points]
+    if len({part.notebook for part in result.parts}) > 1:  # a line for each part would fill the screen
+        lines = _by_notebook(lost)
+    else:
+        lost = [part for part in result.parts if part.score < part.points]
+        lines = [line for part in lost for line in (*part.lines[:1], *part.notes)]
+    said = late + "; ".join(dict.fromkeys(lines))
     return said if result.status == "graded" else f"graded before{': ' if said else ''}{said}"
 
 
-def _row(result: "Result") -> dict[str, Any]:
+def _by_notebook(parts: "list[PartResult]") -> list[str]:
+    """Return the names of parts, a line for each notebook: ``1: correct, timed``; and what happened to them."""
+    lines = []
+    for notebook in dict.fromkeys(part.notebook for part in parts):
+        here = [part for part in parts if part.notebook == notebook]
+        said = ", ".join(part.cell.removeprefix(f"{notebook}_") for part in here)
+        notes = dict.fromkeys(note for part in here for note in part.notes)
+        lines.append("; ".join([f"{notebook.rpartition('_')[2]}: {said}", *notes]))
+    return lines
+
+
+def row_of(result: "Result") -> dict[str, Any]:
+    """Return a result as plain data."""
     return {
         "student": result.student,
         "status": result.status,
         "score": result.score,
+        "penalty": result.penalty,
+        "seconds_late": result.seconds_late,
         "points": result.points,
         "pending": result.pending,
         "message": result.message,
@@ -114,6 +146,7 @@ def _row(result: "Result") -> dict[str, Any]:
                 "pending": part.pending,
                 "needs_person": part.needs_person,
                 "report": [*part.lines, *part.notes],
+                "versions": part.versions,
             }
             for part in result.parts
         ],

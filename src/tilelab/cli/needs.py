@@ -18,4 +18,5 @@ def needs_grading() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tilelab"):
             raise
-        raise click.ClickException(f"grading needs {error.name}: pip install 'tilelab[grade]'") from error
+        remedy = ".venv/bin/pip install -c constraints.txt -e '.[grade]'"
+        raise click.ClickException(f"grading needs {error.name}. In the project's folder: {remedy}") from error

@@ -10,9 +10,10 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +30,7 @@ from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate,
 from tilelab.grading.farm import Farm, kernels
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
+from tilelab.grading.policy import FILE, read_policy
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.preflight import require
 from tilelab.grading.sandbox.provisioner import plain_files
@@ -49,6 +51,7 @@ class PartResult:
     needs_person: bool
     lines: tuple[str, ...]
     notes: tuple[str, ...]
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ class Result:
     points: float
     parts: tuple[PartResult, ...]
     message: str = ""
+    penalty: float = 0.0
+    seconds_late: float = 0.0
+
+    @property
+    def net(self) -> float:
+        """The score after what lateness costs."""
+        return max(self.score - self.penalty, 0.0)
 
     @property
     def pending(self) -> float:
@@ -74,6 +84,17 @@ class Result:
     def notebook_score(self, notebook: str) -> float:
         """Return the score of one notebook."""
         return sum(part.score for part in self.parts if part.notebook == notebook)
+
+
+@dataclass(frozen=True)
+class Student:
+    """Who a result belongs to, as the gradebook knows them; empty where it does not."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +137,7 @@ class Course:
         _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
+        self.policy = read_policy(self.root / FILE)
 
     @contextmanager
     def gradebook(self) -> Iterator[Any]:
@@ -161,9 +183,39 @@ class Course:
             return [only]
         return found
 
-    def grade(self, assignment: str, student: str, force: bool = False, sandboxed: bool = True) -> Result:
+    def results(self, assignment: str) -> list[Result]:
+        """Return what the gradebook holds for everybody who handed the assignment in; nothing is graded."""
+        with self._ledger() as ledger:
+            return [self._result(ledger, assignment, student, "kept") for student in self.students(assignment)]
+
+    def people(self) -> dict[str, Student]:
+        """Return everybody in the gradebook, by their id."""
+        with self.gradebook() as gradebook:
+            return {
+                one.id: Student(
+                    one.id, one.first_name or "", one.last_name or "", one.email or "", str(one.lms_user_id or "")
+                )
+                for one in gradebook.students
+            }
+
+    def totals(self, results: Mapping[str, Sequence[Result]]) -> dict[str, float]:
+        """Return each student's share of the whole course, by the weights in ``course.toml``.
+
+        An assignment that a student has not handed in counts 0; one without a weight counts for nothing.
+        """
+        totals: dict[str, float] = {}
+        for assignment, found in results.items():
+            weight = self.policy.weights.get(assignment, 0.0)
+            for result in found:
+                share = weight * result.net / result.points if result.points else 0.0
+                totals[result.student] = round(totals.get(result.student, 0.0) + share, 4)
+        return totals
+
+    def grade(
+        self, assignment: str, student: str, force: bool = False, sandboxed: bool = True, question: str | None = None
+    ) -> Result:
         """Grade one submission in this process; see `grade_all`."""
-        return next(iter(self.grade_all(assignment, [student], force, sandboxed=sandboxed)))
+        return next(iter(self.grade_all(assignment, [student], force, sandboxed=sandboxed, question=question)))
 
     def grade_all(
         self,
@@ -173,6 +225,7 @@ class Course:
         workers: int = 1,
         sandboxed: bool = True,
         feedback: bool = True,
+        question: str | None = None,
     ) -> Iterator[Result]:
         """Grade submissions, record their scores and write their feedback.
 
@@ -190,6 +243,8 @@ class Course:
             Whether learners' code runs in the sandbox. Without it every grade is marked.
         feedback : bool
             Whether to write feedback.
+        question : str, optional
+            The one notebook to grade again; the others keep what they have. All are graded unless told.
 
         Yields
         ------
@@ -201,12 +256,14 @@ class Course:
         GradingError
             The sandbox is asked for and has holes, or the gradebook cannot be opened.
         """
-        with self.gradebook():
-            pass  # says what is wrong before anything runs
-        ledger = Ledger(self.api.coursedir, self.api.config)
-        try:
+        if question is not None and question not in (known := self.notebooks(assignment)):
+            raise GradingError(f"{assignment!r} has no question {question!r}; it has {', '.join(known)}")
+        self._set_due(assignment)  # says what is wrong before anything runs
+        with self._ledger() as ledger:
             ledger.settle(assignment)
-            waiting = [s for s in students if force or not self._is_graded(assignment, s, sandboxed)]
+            waiting = [s for s in students if force or question or not self._is_graded(assignment, s, sandboxed)]
+            if question:
+                self._want_the_others(assignment, waiting, question)
             for student in set(students) - set(waiting):
                 message = ""
                 if feedback and not self._has_feedback(assignment, student):
@@ -217,7 +274,7 @@ class Course:
             if sandboxed:
                 self.require_sandbox()
             with Farm(min(workers, len(waiting))) as farm:
-                for job in self._jobs(assignment, waiting, sandboxed):
+                for job in self._jobs(assignment, waiting, sandboxed, question):
                     farm.start(work, job)
                 for function, argument, outcome in farm.done():
                     if isinstance(outcome, GradingError):
@@ -226,7 +283,7 @@ class Course:
                     elif function is work:
                         student = outcome.student
                         try:
-                            ledger.record(outcome)
+                            ledger.record(self._with_the_others(outcome) if question else outcome)
                         except GradingError as error:
                             yield self._result(ledger, assignment, student, "failed", str(error))
                             continue
@@ -237,8 +294,47 @@ class Course:
                     else:
                         status: Status = "failed" if outcome else "graded"
                         yield self._result(ledger, assignment, argument.student, status, outcome)
+
+    @contextmanager
+    def _ledger(self) -> Iterator[Ledger]:
+        with self.gradebook():
+            pass  # there is one
+        ledger = Ledger(self.api.coursedir, self.api.config)
+        try:
+            yield ledger
         finally:
             ledger.close()
+
+    def _set_due(self, assignment: str) -> None:
+        """Tell the gradebook when the assignment is due, by the course's own file; without a word there it stays."""
+        due = self.policy.due.get(assignment)
+        with self.gradebook() as gradebook:
+            if due is None:
+                return
+            found = gradebook.find_assignment(assignment)
+            plain = due.astimezone(UTC).replace(tzinfo=None)  # nbgrader keeps UTC without saying so
+            if found.duedate != plain:
+                found.duedate = plain
+                gradebook.db.commit()
+
+    def _want_the_others(self, assignment: str, students: Sequence[str], question: str) -> None:
+        """Raise `GradingError` where a notebook beside the question has not been graded yet."""
+        for student in students:
+            for name in self.notebooks(assignment):
+                if name != question and not (self._autograded(assignment, student) / f"{name}.ipynb").is_file():
+                    raise GradingError(f"{student}'s {name} has not been graded yet: grade the whole assignment first")
+
+    def _with_the_others(self, evaluated: Evaluated) -> Evaluated:
+        """Return one graded question together with the notebooks that were graded before."""
+        texts: dict[str, str] = {}
+        pending: dict[str, float] = {}
+        for file in sorted(self._autograded(evaluated.assignment, evaluated.student).glob("*.ipynb")):
+            texts[file.stem] = file.read_text(encoding="utf-8")
+            if file.stem not in evaluated.notebooks:
+                pending |= {cell: report["pending"] for cell, report in _reports_in(file).items() if report["pending"]}
+        return replace(
+            evaluated, notebooks=texts | dict(evaluated.notebooks), pending=pending | dict(evaluated.pending)
+        )
 
     def require_sandbox(self) -> None:
         """Return if the sandbox is on and shows nothing of the course; raise `GradingError` otherwise."""
@@ -254,13 +350,16 @@ class Course:
     def _checks(self) -> Path:
         return Path(self.api.config.JudgeAnswers.checks)
 
-    def _jobs(self, assignment: str, students: Sequence[str], sandboxed: bool) -> list[Job]:
+    def _jobs(
+        self, assignment: str, students: Sequence[str], sandboxed: bool, question: str | None = None
+    ) -> list[Job]:
         source = Path(self.api.coursedir.format_path(self.api.coursedir.source_directory, ".", assignment))
         with self.gradebook() as gradebook:
             names = sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
             released = tuple(
                 Released(name, tuple(plan_in(gradebook, name, assignment)), _kernelspec(source / f"{name}.ipynb"))
                 for name in names
+                if question in (None, name)
             )
         limits = Path(self.api.config.ContainedExecute.get("limits", ""))
         common = (released, self._checks, limits, source if plain_files(source) else None, sandboxed)
@@ -324,25 +423,24 @@ class Course:
                             notebook=notebook.name,
                             score=float(grade.score or 0.0),
                             points=float(grade.max_score),
-                            pending=float(report.get("pending", 0.0)) if waits else 0.0,
+                            pending=float(report.get("pending", grade.max_score)) if waits else 0.0,
                             needs_person=waits,
                             lines=tuple(report.get("lines", ())),
                             notes=tuple(report.get("notes", ())),
+                            versions=dict(report.get("versions", {})),
                         )
                     )
             score, points = float(submission.score), float(submission.max_score)
+            penalty, late = float(submission.late_submission_penalty or 0), float(submission.total_seconds_late or 0)
         order = list(reports)  # as the parts stand in the notebook
         parts.sort(key=lambda part: (part.notebook, order.index(part.cell) if part.cell in reports else len(order)))
-        return Result(student, status, score, points, tuple(parts), message)
+        return Result(student, status, score, points, tuple(parts), message, penalty, late)
 
     def _reports(self, assignment: str, student: str) -> dict[str, dict[str, Any]]:
         """Return what the judge wrote into the autograded notebooks, by grade cell, in order."""
-        reports = {}
+        reports: dict[str, dict[str, Any]] = {}
         for file in sorted(self._autograded(assignment, student).glob("*.ipynb")):
-            for cell in nbformat.read(file, 4).cells:
-                for output in cell.get("outputs", []):
-                    if REPORT in output.get("metadata", {}):
-                        reports[cell.metadata.nbgrader["grade_id"]] = output.metadata[REPORT]
+            reports |= _reports_in(file)
         return reports
 
     def _submitted(self, assignment: str, student: str) -> Path:
@@ -356,6 +454,16 @@ class Course:
 
     def _folder(self, step: str, assignment: str, student: str) -> Path:
         return Path(self.api.coursedir.format_path(step, student, assignment))
+
+
+def _reports_in(file: Path) -> dict[str, dict[str, Any]]:
+    """Return what the judge wrote into one graded notebook, by grade cell."""
+    return {
+        cell.metadata.nbgrader["grade_id"]: dict(output.metadata[REPORT])
+        for cell in nbformat.read(file, 4).cells
+        for output in cell.get("outputs", [])
+        if REPORT in output.get("metadata", {})
+    }
 
 
 def work(job: Job) -> Evaluated:

@@ -11,7 +11,7 @@ The answers come from the record, so they are plain data, but of any form: a che
 import importlib.util
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ from typing import Any
 from tilelab.grading.answers import read
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import split
+from tilelab.grading.versions import versions
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Judged:
     """A judged grade cell.
 
     ``lines`` is what the check found, ``notes`` what happened to the notebook on its way to the judge, ``record``
-    what was judged (``None`` where nothing was recorded). Points are in the gradebook's units.
+    what was judged (``None`` where nothing was recorded), ``versions`` what judged it. Points are in the gradebook's
+    units.
     """
 
     cell: str
@@ -65,6 +67,7 @@ class Judged:
     lines: tuple[str, ...]
     record: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def head(self) -> str:
@@ -142,6 +145,7 @@ class Judge:
             lines=verdict.lines,
             record=record,
             notes=tuple(notes),
+            versions=versions(self.checks, split(cell)[0]),
         )
 
     def _decide(self, cell: str, answers: dict[str, Any]) -> Verdict:

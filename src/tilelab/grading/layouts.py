@@ -97,10 +97,19 @@ def read_layout(value: object) -> LayoutAnswer:
     return answer
 
 
+def meant(value: object) -> LayoutAnswer | str:
+    """Return the layout that was handed in, or why there is none, for the learner."""
+    if value is None:
+        return "not answered yet"
+    try:
+        return read_layout(value)
+    except GradingError as error:
+        return str(error)
+
+
 def _is_table(value: object) -> bool:
     """Whether it is a table of offsets; a pair of two plain pairs is read as shape and stride."""
-    rows = isinstance(value, list | tuple) and len(value) > 2 and all(isinstance(row, list | tuple) for row in value)
-    return rows
+    return isinstance(value, list | tuple) and len(value) > 2 and all(isinstance(row, list | tuple) for row in value)
 
 
 def _from_table(value: Any) -> LayoutAnswer:

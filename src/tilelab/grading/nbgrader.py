@@ -21,6 +21,7 @@ from tilelab.grading.answers import MIME
 from tilelab.grading.errors import GradingError
 from tilelab.grading.inert import make_inert
 from tilelab.grading.judge import Judge, Judged
+from tilelab.grading.policy import FILE
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
 from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
@@ -44,6 +45,8 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
     config.ContainedExecute.limits = str(limits)
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
+    config.AssignLatePenalties.plugin_class = f"{__package__}.late.PolicyPenalty"
+    config.PolicyPenalty.policy = str(Path(checks).parent / FILE)
     config.Autograde.exporter_class = f"{here}.SubmissionExporter"
     config.Autograde.sanitize_preprocessors = [
         f"{here}.RestoreCells",
@@ -175,7 +178,8 @@ def write(cell: NotebookNode, judged: Judged) -> None:
     data: dict[str, Any] = {"text/plain": repr(judged.earned), "text/html": judged.html}
     if judged.record is not None:
         data[MIME] = judged.record  # a later pass, for points that wait, needs no kernel
-    metadata = {REPORT: {"pending": judged.pending, "lines": list(judged.lines), "notes": list(judged.notes)}}
+    report = {"pending": judged.pending, "lines": list(judged.lines), "notes": list(judged.notes)}
+    metadata = {REPORT: report | {"versions": judged.versions}}
     cell.outputs = [new_output("execute_result", data, metadata=metadata, execution_count=cell.execution_count or None)]
 
 

@@ -1,16 +1,19 @@
 """Pictures of learners' own answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.picture import Picture
+from tilelab.grading.cuda_answers import CudaAnswer, Shape, product
 from tilelab.grading.errors import GradingError
 from tilelab.grading.layouts import read_layout
 from tilelab.hardware.banks import BANKS
 
 #: A cell that is not filled in yet.
 EMPTY = "#e6e6e6"
+#: Elements that are right and wrong: far apart in lightness too, for every eye.
+RIGHT, WRONG = "#dce9f5", "#8c3b00"
 #: Coordinates of a layout that a picture still shows readably.
 LARGEST = 2048
 
@@ -85,3 +88,37 @@ def holders_picture(rows: Mapping[str, Sequence[Sequence[int]]], elements: int) 
             ]
         )
     return grid(cells, "which thread holds each element", row_labels=list(rows))
+
+
+def product_picture(read: Callable[[], CudaAnswer], shape: Shape) -> Picture | None:
+    """Draw where a kernel's product is right; ``None`` where it does not run here at all.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the kernel that was handed in.
+    shape : tuple of int
+        M, N, K.
+    """
+    try:
+        found = product(read(), shape, seed=1)
+    except GradingError:
+        return None
+    if found is None:
+        return None
+    right, c = found
+    cells = [
+        [
+            Cell("" if good else "×", RIGHT if good else WRONG, f"C[{i},{j}] = {value:.6g}")
+            for j, (good, value) in enumerate(zip(*rows, strict=True))
+        ]
+        for i, rows in enumerate(zip(right, c, strict=True))
+    ]
+    m, n, k = shape
+    return grid(cells, f"C for M={m} N={n} K={k}: {int(right.sum())} of {m * n} elements right, × is wrong")
+
+
+def verdict_picture(rows: Sequence[Sequence[bool]], title: str, row_labels: list[str], columns: list[str]) -> Picture:
+    """Draw what works and what does not: a tick or a cross in each cell."""
+    cells = [[Cell("✓" if fine else "×", RIGHT if fine else WRONG) for fine in row] for row in rows]
+    return grid(cells, title, row_labels=row_labels, column_labels=columns)

@@ -65,8 +65,14 @@ def learners_copy_of(master: Path, course: Path) -> NotebookNode:
 def solution_page_of(master: Path) -> NotebookNode:
     """Return the page with the solution in place: no markers, no nbgrader metadata, nothing to hand in."""
     notebook = read_master(master)
-    notebook.cells = [cell for cell in notebook.cells if not cell.metadata.get("nbgrader", {}).get("grade")]
+    notebook.cells = [cell for cell in notebook.cells if not _hands_in(cell)]
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         cell.source = MARKER.sub("", cell.source).strip("\n")
     return notebook
+
+
+def _hands_in(cell: NotebookNode) -> bool:
+    """Whether the cell is only there to be graded; a text that a person reads is an answer itself."""
+    data = cell.metadata.get("nbgrader", {})
+    return bool(data.get("grade")) and not data.get("solution")

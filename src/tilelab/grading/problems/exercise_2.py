@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.layouts import LayoutAnswer, read_layout, shown
+from tilelab.grading.layouts import LayoutAnswer, meant, read_layout, shown
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.problems.exercise_1 import ORDERS, order_meant
 from tilelab.grading.values import whole
@@ -22,12 +22,9 @@ def misplaced(answer: LayoutAnswer) -> list[tuple[int, int]]:
 
 def look_at_layout(answers: Mapping[str, Any]) -> Finding:
     """The shape, then one coordinate that went astray; never the strides."""
-    if answers["layout"] is None:
-        return Finding(False, "not answered yet")
-    try:
-        answer = read_layout(answers["layout"])
-    except GradingError as error:
-        return Finding(False, str(error))
+    answer = meant(answers["layout"])
+    if isinstance(answer, str):
+        return Finding(False, answer)
     if answer.extents != EXTENTS:
         return Finding(
             False,

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.grading.errors import GradingError
-from tilelab.grading.layouts import LayoutAnswer, collision, read_layout, shown
+from tilelab.grading.layouts import LayoutAnswer, collision, meant, shown
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.values import whole, whole_fault
 from tilelab.hardware.banks import bank_access
@@ -57,12 +56,9 @@ def look_at_degree(answers: Mapping[str, Any]) -> Finding:
 
 def look_at_layout(answers: Mapping[str, Any]) -> Finding:
     """Shape, places, then the worst row and the worst column."""
-    if answers["layout"] is None:
-        return Finding(False, "not answered yet")
-    try:
-        answer = read_layout(answers["layout"])
-    except GradingError as error:
-        return Finding(False, str(error))
+    answer = meant(answers["layout"])
+    if isinstance(answer, str):
+        return Finding(False, answer)
     if fault := tile_fault(answer):
         return Finding(False, fault)
     faults = conflicts(answer)
@@ -83,10 +79,9 @@ def look_at_size_and_cosize(answers: Mapping[str, Any]) -> Finding:
     for name in ("size", "cosize"):
         if fault := whole_fault(answers[name], name, 1, 1 << 20):
             return Finding(False, fault)
-    try:
-        answer = read_layout(answers["layout"])
-    except GradingError as error:
-        return Finding(False, f"both are judged for your layout, and that cannot be read: {error}")
+    answer = meant(answers["layout"])
+    if isinstance(answer, str):
+        return Finding(False, f"both are judged for your layout, and there is none: {answer}")
     wrong = [name for name in ("size", "cosize") if whole(answers[name]) != getattr(answer, name)]
     if not wrong:
         return Finding(True, f"they are the size and cosize of {answer.text}")

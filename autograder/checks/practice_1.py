@@ -1,0 +1,58 @@
+"""Trusted checks of practice 1: the tiled matrix product. Times need a GPU; without one their points wait."""
+
+from typing import Any
+
+from tilelab.grading.cuda_answers import Judgement, judge_kernel, keeps_a_tile
+from tilelab.grading.judge import Verdict
+from tilelab.grading.problems.practice_1 import STATEMENTS, TILE, answer
+from tilelab.grading.timing import waits_for_gpu
+from tilelab.grading.values import number, statements_fault, statements_right
+
+SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 200))
+TRUE = {"a": False, "b": True, "c": True, "d": False}
+
+
+def _judged(answers: dict[str, Any]) -> Judgement:
+    found = judge_kernel(lambda: answer(answers), SHAPES)
+    if found.answer is not None and found.share and not keeps_a_tile(found.answer, SHAPES[0]):
+        return found.lowered(0.5, "the kernel keeps nothing in shared memory: it is not the tiled one")
+    return found
+
+
+def check_prediction(answers: dict[str, Any]) -> Verdict:
+    """Half for the traffic, half for a time ratio that can be."""
+    traffic, time = number(answers.get("traffic_ratio")), number(answers.get("time_ratio"))
+    right, possible = traffic == TILE, time is not None and 1 <= time <= TILE
+    return Verdict(
+        0.5 * right + 0.5 * possible,
+        (
+            "traffic: right" if right else "traffic: not right. Count what a block of TILE × TILE threads reads a step",
+            "time: a prediction" if possible else f"time: the ratio lies between 1 and {TILE}",
+        ),
+    )
+
+
+def check_correct(answers: dict[str, Any]) -> Verdict:
+    """By shape; half where no tile is kept in shared memory."""
+    found = _judged(answers)
+    return Verdict(found.share, found.lines)
+
+
+def check_timed(answers: dict[str, Any]) -> Verdict:
+    """Only a kernel that is right everywhere is timed."""
+    return waits_for_gpu(_judged(answers), "1024³ against the coalesced naive kernel: all from 1.3×, half from 1.1×")
+
+
+def check_explanation(answers: dict[str, Any]) -> Verdict:
+    """Half for the statements now, half for the ratio when the judge has measured."""
+    share, wrong = statements_right(answers.get("explanation"), TRUE)
+    ratio = number(answers.get("measured_ratio"))
+    decided = not statements_fault(answers.get("explanation"), STATEMENTS)
+    possible = decided and ratio is not None and 0 < ratio <= TILE
+    lines = (
+        f"statements: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right",
+        "ratio: pending, compared with the judge's measurement on a GPU"
+        if possible
+        else f"ratio: not between 0 and {TILE}, or there before the statements are decided",
+    )
+    return Verdict(0.5 * share, lines, pending=0.5 * possible)

@@ -1,0 +1,74 @@
+"""Trusted checks of practice 2: the table follows from the limits of sm_86; TILE 64 is tried; times wait for a GPU."""
+
+from typing import Any
+
+from tilelab.grading.cuda_answers import judge_kernel
+from tilelab.grading.errors import GradingError
+from tilelab.grading.judge import Verdict
+from tilelab.grading.problems.practice_2 import COLUMNS, STATEMENTS, TILES, answer, blocks_cover, row
+from tilelab.grading.values import number, statements_right
+from tilelab.hardware.limits import capability
+from tilelab.measure.occupancy import resident
+
+SHAPES = ((64, 64, 192), (65, 70, 133), (128, 64, 40), (1, 1, 1), (20, 130, 129))
+TRUE = {"a": False, "b": True, "c": False, "d": True, "e": True}
+#: Few enough not to limit anything.
+REGISTERS = 32
+#: Share of the table's points that is for times.
+TIMES = 0.25
+
+
+def _right(tile: int) -> dict[str, float]:
+    shared, threads = 2 * tile * tile * 4, tile * tile
+    try:
+        share = resident(capability("sm_86"), threads, REGISTERS, shared).share
+    except ValueError:  # more threads than a block may have
+        share = 0.0
+    return {"shared": shared, "threads": threads, "occupancy": 100 * share}
+
+
+def check_table(answers: dict[str, Any]) -> Verdict:
+    """Three quarters by cell, a quarter for at least three times, which the judge compares with its own."""
+    table, wrong, filled = answers.get("table"), [], 0
+    for tile in TILES:
+        for name, right in _right(tile).items():
+            value = number(row(table, tile).get(name))
+            filled += value is not None
+            if value is None or abs(value - right) > (1 if name == "occupancy" else 0):
+                wrong.append(f"{name} at {tile}")
+    cells = len(TILES) * len(COLUMNS)
+    times = [number(row(table, tile).get("ms")) for tile in TILES]
+    timed = sum(time is not None and 0 < time < 1e5 for time in times) >= 3
+    if not filled and not timed:
+        return Verdict(0.0, ("table: not answered",))
+    lines = [f"table: {cells - len(wrong)} of {cells} cells are right"]
+    if wrong:
+        lines.append(
+            f"not right: {', '.join(wrong)}. The smallest of three limits counts: warps, blocks, shared memory"
+        )
+    lines.append(
+        "times: pending, the judge compares them with its own on a GPU"
+        if timed
+        else "times: fewer than three are there"
+    )
+    return Verdict((1 - TIMES) * (cells - len(wrong)) / cells, tuple(lines), pending=TIMES * timed)
+
+
+def check_tile_64(answers: dict[str, Any]) -> Verdict:
+    """By shape; half where a block computes another tile than 64 × 64."""
+    found = judge_kernel(lambda: answer(answers), SHAPES)
+    if found.answer is not None and found.share:
+        try:
+            if not blocks_cover(found.answer):
+                found = found.lowered(
+                    0.5, "a block does not compute 64 × 64 outputs: the grid has another number of blocks"
+                )
+        except GradingError as error:
+            found = found.lowered(0.0, str(error))
+    return Verdict(found.share, found.lines)
+
+
+def check_conclusion(answers: dict[str, Any]) -> Verdict:
+    """By statement; guessing earns nothing."""
+    share, wrong = statements_right(answers.get("conclusion"), TRUE)
+    return Verdict(share, (f"conclusion: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} statements are right",))

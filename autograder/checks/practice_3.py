@@ -1,0 +1,40 @@
+"""Trusted checks of practice 3: the missing barrier. What counts is what can race, not what came out."""
+
+from typing import Any
+
+from tilelab.grading.cuda_answers import judge_kernel
+from tilelab.grading.judge import Verdict
+from tilelab.grading.problems.practice_3 import SIZES, answer, line_of, pairs
+from tilelab.grading.values import statements_right
+
+READS = line_of("acc +=")
+RACES = {frozenset({READS, line_of("shA[ti][tj] =")}), frozenset({READS, line_of("shB[ti][tj] =")})}
+#: One step alone, exactly two, and many, with every edge.
+SHAPES = ((16, 16, 16), (16, 16, 32), (17, 19, 40), (33, 7, 100))
+
+
+def check_prediction(answers: dict[str, Any]) -> Verdict:
+    """One step of 16 cannot race, two can; guessing earns nothing."""
+    share, wrong = statements_right(answers.get("always_right"), {size: int(size) <= 16 for size in SIZES})
+    hint = "" if share == 1 else ". Count the steps of the loop: what does the second one overwrite?"
+    return Verdict(share, (f"prediction: {len(SIZES) - len(wrong)} of {len(SIZES)} sizes are decided rightly{hint}",))
+
+
+def check_lines(answers: dict[str, Any]) -> Verdict:
+    """Half for each of the two pairs; a pair that does not race takes half away."""
+    found = pairs(answers.get("racing"))
+    if isinstance(found, str):
+        return Verdict(0.0, (f"lines: {found}",))
+    if not found:
+        return Verdict(0.0, ("lines: not answered",))
+    right, wrong = len(found & RACES), len(found - RACES)
+    line = f"lines: {right} of the {len(RACES)} racing pairs are named, and {wrong} that do not race"
+    hint = ("where to look: which line reads both tiles, and which lines write them in the next step?",)
+    share = max(right - wrong, 0) / len(RACES)
+    return Verdict(share, (line, *(hint if share < 1 else ())))
+
+
+def check_mended(answers: dict[str, Any]) -> Verdict:
+    """Right and free of races for every shape, or nothing: a barrier is there or it is not."""
+    found = judge_kernel(lambda: answer(answers), SHAPES)
+    return Verdict(float(found.share == 1), found.lines)

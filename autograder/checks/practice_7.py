@@ -1,0 +1,47 @@
+"""Trusted checks of practice 7: register tiling. Times need a GPU; without one their points wait."""
+
+from typing import Any
+
+from tilelab.grading.cuda_answers import Judgement, judge_kernel, keeps_a_tile
+from tilelab.grading.errors import GradingError
+from tilelab.grading.judge import Verdict
+from tilelab.grading.problems.practice_7 import OUTPUTS, answer, outputs_a_thread, tiled_answer
+from tilelab.grading.timing import waits_for_gpu
+
+SHAPES = ((64, 64, 32), (33, 17, 19), (65, 66, 17), (1, 1, 1), (40, 100, 48), (31, 33, 70))
+TILED_SHAPES = ((32, 48, 40), (17, 19, 35))
+
+
+def _judged(answers: dict[str, Any]) -> Judgement:
+    found = judge_kernel(lambda: answer(answers), SHAPES)
+    if found.answer is None or not found.share:
+        return found
+    outputs = outputs_a_thread(found.answer)
+    if outputs < OUTPUTS:
+        return found.lowered(
+            1 / 3, f"the launch has a thread for every {outputs:g} elements of C, {OUTPUTS} are asked for"
+        )
+    return found
+
+
+def check_correct(answers: dict[str, Any]) -> Verdict:
+    """By shape; a third where a thread has fewer than four elements of C."""
+    found = _judged(answers)
+    return Verdict(found.share, found.lines)
+
+
+def check_timed(answers: dict[str, Any]) -> Verdict:
+    """Timed against the learner's own tiled kernel, where both are right."""
+    found = _judged(answers)
+    try:
+        tiled_answer(answers)
+    except GradingError as error:
+        return Verdict(0.0, (f"timed: the tiled kernel that yours is compared with: {error}",))
+    own = judge_kernel(lambda: tiled_answer(answers), TILED_SHAPES)
+    if own.share < 1:
+        return Verdict(0.0, ("timed: your tiled kernel, which this one is compared with, is not right", *own.lines))
+    if own.answer is not None and not keeps_a_tile(own.answer, TILED_SHAPES[0]):
+        return Verdict(0.0, ("timed: the kernel that yours is compared with keeps nothing in shared memory",))
+    return waits_for_gpu(
+        found, "1024³ against the faster of your tiled kernel and the course's: all from 1.3×, half from 1.1×"
+    )

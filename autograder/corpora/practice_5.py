@@ -1,0 +1,82 @@
+"""Practice 5: dynamic shared memory."""
+
+from kernels import TILED, changed
+
+DYNAMIC = changed(
+    TILED,
+    ("#define TILE 16\n", ""),
+    ("int K)", "int K, int TILE)"),
+    ("__shared__ float shA[TILE][TILE];", "extern __shared__ float buf[];"),
+    ("__shared__ float shB[TILE][TILE];", "float *shA = buf, *shB = buf + TILE * TILE;"),
+    ("shA[ti][tj]", "shA[ti * TILE + tj]"),
+    ("shB[ti][tj]", "shB[ti * TILE + tj]"),
+    ("shA[ti][k]", "shA[ti * TILE + k]"),
+    ("shB[k][tj]", "shB[k * TILE + tj]"),
+)
+LAUNCH = {
+    "grid": "ceil_div(N, TILE), ceil_div(M, TILE)",
+    "block": "TILE, TILE",
+    "shared": "2 * TILE * TILE * sizeof(float)",
+}
+PADDED = changed(
+    DYNAMIC,
+    ("buf + TILE * TILE", "buf + TILE * (TILE + 1)"),
+    ("[ti * TILE + tj]", "[ti * (TILE + 1) + tj]"),
+    ("shA[ti * TILE + k]", "shA[ti * (TILE + 1) + k]"),
+    ("shB[k * TILE + tj]", "shB[k * (TILE + 1) + tj]"),
+)
+
+RIGHT = {"kernel": DYNAMIC, "launch": LAUNCH}
+
+WRONG = {
+    "elements instead of bytes": ({"launch": {**LAUNCH, "shared": "2 * TILE * TILE"}}, {"correct": 0, "byte_rule": 1}),
+    "one tile counted": ({"launch": {**LAUNCH, "shared": "TILE * TILE * 4"}}, {"correct": 0, "byte_rule": 1}),
+    "bytes for TILE 16 only": ({"launch": {**LAUNCH, "shared": 2048}}, {"correct": 3, "byte_rule": 0}),
+    "48 KiB, to be safe": ({"launch": {**LAUNCH, "shared": 49152}}, {"byte_rule": 1.5}),
+    "no shared bytes at all": ({"launch": {**LAUNCH, "shared": None}}, {"correct": 0, "byte_rule": 0}),
+    "both tiles begin at the same place": (
+        {"kernel": changed(DYNAMIC, ("buf + TILE * TILE", "buf"))},
+        {"correct": 0},
+    ),
+    "two extern arrays": (
+        {
+            "kernel": changed(
+                DYNAMIC,
+                ("extern __shared__ float buf[];", "extern __shared__ float shA[];"),
+                ("float *shA = buf, *shB = buf + TILE * TILE;", "extern __shared__ float shB[];"),
+            )
+        },
+        {"correct": 0},
+    ),
+    "still a static tile of 16": (
+        {"kernel": TILED, "launch": {**LAUNCH, "shared": 0}},
+        {"correct": 0, "byte_rule": 0},
+    ),
+    "indexed as before": ({"kernel": changed(DYNAMIC, ("shA[ti * TILE + k]", "shA[ti][k]"))}, {"correct": 0}),
+    "a pitch of 16 everywhere": (
+        {"kernel": changed(DYNAMIC, ("shB[k * TILE + tj]", "shB[k * 16 + tj]"))},
+        {"correct": 2},
+    ),
+    "the second barrier lost": ({"kernel": changed(DYNAMIC, ("__syncthreads();  // second", ""))}, {"correct": 1}),
+    "left blank": ({"kernel": None, "launch": None}, {"correct": 0, "byte_rule": 0}),
+}
+
+UNUSUAL = {
+    "the numbers instead of sizeof": {"launch": {**LAUNCH, "shared": "8 * TILE * TILE"}},
+    "padded rows, and a rule for them": {
+        "kernel": PADDED,
+        "launch": {**LAUNCH, "shared": "2 * TILE * (TILE + 1) * 4"},
+    },
+    "a buffer of bytes": {
+        "kernel": changed(
+            DYNAMIC,
+            ("extern __shared__ float buf[];", "extern __shared__ char bytes[]; float* buf = (float*)bytes;"),
+        )
+    },
+    "one-dimensional blocks": {
+        "kernel": changed(
+            DYNAMIC, ("ti = threadIdx.y, tj = threadIdx.x", "ti = threadIdx.x / TILE, tj = threadIdx.x % TILE")
+        ),
+        "launch": {**LAUNCH, "block": "TILE * TILE"},
+    },
+}

@@ -1,0 +1,30 @@
+"""Practice 6: against cuBLAS."""
+
+REPORT = {"device": "H200", "tiled_ms": 0.288, "cublas_ms": 0.0756, "tf32": False}
+
+RIGHT = {"report": REPORT, "statement": {"a": True, "b": True, "c": True, "d": False}}
+PENDING = {"measurement": 4}
+
+WRONG = {
+    "the launch timed, not the kernel": (
+        {"report": {**REPORT, "tiled_ms": 0.009, "cublas_ms": 0.008}},
+        {"measurement": 0},
+    ),
+    "TF32 left on": ({"report": {**REPORT, "cublas_ms": 0.029, "tf32": True}}, {"measurement": 0}),
+    "TF32 left on and not said": ({"report": {**REPORT, "cublas_ms": 0.0112}}, {"measurement": 0}),
+    "seconds": ({"report": {**REPORT, "tiled_ms": 0.000288, "cublas_ms": 0.0000756}}, {"measurement": 0}),
+    "the first call": ({"report": {**REPORT, "cublas_ms": 412.0}}, {"measurement": 0}),
+    "no device": ({"report": {**REPORT, "device": ""}}, {"measurement": 0}),
+    "only a ratio": ({"report": 3.8}, {"measurement": 0}),
+    "a hundred times": ({"statement": {"a": True, "b": True, "c": True, "d": True}}, {"statement": 1}),
+    "one run for each": ({"statement": {"a": False, "b": True, "c": None, "d": False}}, {"statement": 0.5}),
+    "left blank": ({"report": None, "statement": dict.fromkeys("abcd")}, {"measurement": 0, "statement": 0}),
+}
+
+UNUSUAL = {
+    "the name as torch says it": {"report": {**REPORT, "device": "NVIDIA H200"}},
+    "a card that the course does not know": {
+        "report": {"device": "GeForce GTX 1080", "tiled_ms": 1.4, "cublas_ms": 0.31, "tf32": False}
+    },
+    "more than was asked": {"report": {**REPORT, "driver": "580", "repeats": 7}},
+}

@@ -1,0 +1,117 @@
+"""Practice 7: register tiling."""
+
+from kernels import EMPTY, NAIVE, TILED, TILES, changed
+
+PATCH = r"""
+#define TK 16
+
+__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float shA[32][TK];
+    __shared__ float shB[TK][32];
+    int ty = threadIdx.y, tx = threadIdx.x, t = ty * 16 + tx;
+    int row0 = blockIdx.y * 32, col0 = blockIdx.x * 32;
+    float acc[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+    for (int k0 = 0; k0 < K; k0 += TK) {
+        for (int i = t; i < 32 * TK; i += 256) {
+            int r = i / TK, k = i % TK;
+            shA[r][k] = (row0 + r < M && k0 + k < K) ? A[(row0 + r) * K + k0 + k] : 0.0f;
+        }
+        for (int i = t; i < TK * 32; i += 256) {
+            int k = i / 32, c = i % 32;
+            shB[k][c] = (k0 + k < K && col0 + c < N) ? B[(k0 + k) * N + col0 + c] : 0.0f;
+        }
+        __syncthreads();
+        for (int k = 0; k < TK; ++k)
+            for (int i = 0; i < 2; ++i)
+                for (int j = 0; j < 2; ++j) acc[i][j] += shA[ty + 16 * i][k] * shB[k][tx + 16 * j];
+        __syncthreads();  // second
+    }
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j) {
+            int row = row0 + ty + 16 * i, col = col0 + tx + 16 * j;
+            if (row < M && col < N) C[row * N + col] = acc[i][j];
+        }
+}
+"""
+LAUNCH = {"grid": "ceil_div(N, 32), ceil_div(M, 32)", "block": "16, 16"}
+
+RIGHT = {"kernel": PATCH, "launch": LAUNCH, "tiled": TILED, "tiled_launch": TILES}
+PENDING = {"timed": 8}
+
+STRIP = r"""
+__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float b[8][32];
+    int col = blockIdx.x * 32 + threadIdx.x, row0 = blockIdx.y * 32 + threadIdx.y;
+    float sums[4] = {0, 0, 0, 0};
+    for (int k0 = 0; k0 < K; k0 += 8) {
+        b[threadIdx.y][threadIdx.x] = k0 + threadIdx.y < K && col < N ? B[(k0 + threadIdx.y) * N + col] : 0.0f;
+        __syncthreads();
+        for (int r = 0; r < 4; ++r)
+            if (row0 + 8 * r < M)
+                for (int k = 0; k < 8 && k0 + k < K; ++k) sums[r] += A[(row0 + 8 * r) * K + k0 + k] * b[k][threadIdx.x];
+        __syncthreads();
+    }
+    for (int r = 0; r < 4; ++r)
+        if (row0 + 8 * r < M && col < N) C[(row0 + 8 * r) * N + col] = sums[r];
+}
+"""
+
+WRONG = {
+    "the tiled kernel again": ({"kernel": TILED, "launch": TILES}, {"correct": 2, "timed": 0}),
+    "the grid left at 16": (
+        {"launch": {**LAUNCH, "grid": "ceil_div(N, 16), ceil_div(M, 16)"}},
+        {"correct": 2, "timed": 0},
+    ),
+    "one element loaded a thread": (
+        {"kernel": changed(PATCH, ("i < 32 * TK; i += 256", "i < 256; i += 256"))},
+        {"correct": 0, "timed": 0},
+    ),
+    "one accumulator for four": (
+        {"kernel": changed(PATCH, ("acc[i][j] += ", "acc[0][0] += "))},
+        {"correct": 1, "timed": 0},
+    ),
+    "the second barrier lost": (
+        {"kernel": changed(PATCH, ("__syncthreads();  // second", ""))},
+        {"correct": 1, "timed": 0},
+    ),
+    "columns not guarded": (
+        {"kernel": changed(PATCH, ("if (row < M && col < N)", "if (row < M)"))},
+        {"correct": 1, "timed": 0},
+    ),
+    "C's patch written transposed": (
+        {"kernel": changed(PATCH, ("= acc[i][j];", "= acc[j][i];"))},
+        {"correct": 1, "timed": 0},
+    ),
+    "rows beside each other when reading, apart when writing": (
+        {"kernel": changed(PATCH, ("shA[ty + 16 * i][k]", "shA[2 * ty + i][k]"))},
+        {"correct": 1, "timed": 0},
+    ),
+    "no tiled kernel to compare with": ({"tiled": None}, {"timed": 0}),
+    "a tiled kernel that is wrong": (
+        {"tiled": changed(TILED, ("__syncthreads();", ""))},
+        {"timed": 0},
+    ),
+    "a naive kernel to compare with": ({"tiled": NAIVE}, {"timed": 0}),
+    "left as it was given": ({"kernel": EMPTY, "tiled": None}, {"correct": 0, "timed": 0}),
+}
+
+UNUSUAL = {
+    "four rows a thread, A straight from global memory": {"kernel": STRIP, "launch": {**LAUNCH, "block": "32, 8"}},
+    "a patch of neighbours": {
+        "kernel": changed(
+            PATCH,
+            ("shA[ty + 16 * i][k] * shB[k][tx + 16 * j]", "shA[2 * ty + i][k] * shB[k][2 * tx + j]"),
+            ("row0 + ty + 16 * i, col = col0 + tx + 16 * j", "row0 + 2 * ty + i, col = col0 + 2 * tx + j"),
+        )
+    },
+    "compared with a tile of 32": {
+        "tiled": changed(TILED, ("TILE 16", "TILE 32")),
+        "tiled_launch": {**TILES, "TILE": 32},
+    },
+    "one-dimensional blocks": {
+        "kernel": changed(
+            PATCH, ("ty = threadIdx.y, tx = threadIdx.x", "ty = threadIdx.x / 16, tx = threadIdx.x % 16")
+        ),
+        "launch": {**LAUNCH, "block": 256},
+    },
+}

@@ -1,0 +1,380 @@
+"""Kernels as answers: a source and a launch rule, tried over several shapes.
+
+CUDA C++ is emulated; a kernel in Python (``@cuda.jit``) runs on the simulated GPU.
+
+Everything that compiles or runs learner-written code goes through the one runner of `tilelab.cudacpp.processes`; this
+module makes the inputs and reads the outputs, outside of it.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.rules import number_of, numbers_of
+from tilelab.grading.values import number
+
+if TYPE_CHECKING:
+    from tilelab.cudacpp.emulation import Emulation
+    from tilelab.cudacpp.kernel import Kernel
+
+NAME = "matmul"
+SIGNATURE = "matmul(const float* A, const float* B, float* C, int M, int N, int K)"
+#: Seconds that one launch may take in emulation.
+PATIENCE = 30.0
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class CudaAnswer:
+    """A kernel that was handed in: its source, its launch rule, and the value that TILE stands for in the rule.
+
+    ``tile_argument`` says that the kernel takes TILE as its last argument.
+    """
+
+    source: str
+    launch: Mapping[str, Any]
+    tile: int
+    tile_argument: bool = False
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it is a kernel for the simulated GPU."""
+        return "__global__" not in self.source and "cuda.jit" in self.source
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """``TILE`` where the source uses it without saying what it is."""
+        said = re.search(r"#\s*define\s+TILE\b|\bTILE\s*=|\bint\s+TILE\b", self.source)
+        return {} if said or self.tile_argument else {"TILE": self.tile}
+
+    def kernel(self, shape: Shape) -> "Kernel":
+        """Return the kernel with its launch for one shape.
+
+        Raises
+        ------
+        GradingError
+            A launch rule cannot be worked out.
+        BuildError
+            The source has no such kernel.
+        """
+        from tilelab.cudacpp.kernel import Kernel
+
+        names = dict(zip("MNK", shape, strict=True)) | {"TILE": self.tile}
+        return Kernel(
+            self.source,
+            NAME,
+            grid=numbers_of(self.launch["grid"], names),
+            block=numbers_of(self.launch["block"], names),
+            shared=number_of(self.launch.get("shared", 0), names),
+            defines=self.defines,
+        )
+
+    def run(self, shape: Shape, a: Any, b: Any, c: Any) -> "Emulation":
+        """Run the kernel in emulation under the checker; ``c`` changes in place."""
+        values = (a, b, c, *shape, self.tile)[: 7 if self.tile_argument else 6]
+        return self.kernel(shape).emulate(*values, checked=True, seconds=PATIENCE)
+
+
+def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argument: bool = False) -> CudaAnswer:
+    """Read a kernel and its launch rule.
+
+    Parameters
+    ----------
+    kernel : str
+        CUDA C++ device code with a ``__global__`` function ``matmul``; or the text of a Python module with a
+        ``@cuda.jit`` function ``matmul(A, B, C, M, N, K)``.
+    launch : mapping
+        ``grid`` and ``block`` (x first), ``shared`` bytes where it needs any, ``TILE`` where the rules use it.
+    tile : int, optional
+        The judge's own choice of TILE, for kernels that take it as an argument.
+    tile_argument : bool
+        The kernel's last parameter is ``int TILE``.
+
+    Raises
+    ------
+    GradingError
+        They are not of this form. The message is for the learner.
+    """
+    if kernel is None or (isinstance(kernel, str) and not kernel.strip()):
+        raise GradingError("no kernel is handed in yet")
+    if not isinstance(kernel, str):
+        raise GradingError(f"the kernel is its CUDA C++ source as a text, not {kernel!r:.60}")
+    if "__global__" not in kernel and ("cuda.jit" not in kernel or tile_argument):
+        raise GradingError(f"the source has no __global__ function; write __global__ void {SIGNATURE}")
+    if launch is None:
+        raise GradingError('no launch rule is handed in yet; write {"grid": …, "block": …}')
+    if not isinstance(launch, Mapping) or not {"grid", "block"} <= set(launch):
+        raise GradingError(f'the launch rule is {{"grid": …, "block": …}}, not {launch!r:.80}')
+    if unknown := sorted(set(launch) - {"grid", "block", "shared", "TILE"}):
+        raise GradingError(f"the launch rule knows grid, block, shared and TILE, not {', '.join(unknown)!s:.60}")
+    if tile is None:
+        given = launch.get("TILE", 16)
+        if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1024:
+            raise GradingError(f"TILE is a whole number from 1 to 1024, not {given!r:.40}")
+        tile = given
+    return CudaAnswer(kernel, launch, tile, tile_argument)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a kernel did for one shape. ``kinds`` names what the checker found, such as ``race``."""
+
+    name: str
+    ok: bool
+    words: str
+    kinds: tuple[str, ...] = ()
+
+
+def can_emulate() -> bool:
+    """Whether this machine can compile for emulation."""
+    return shutil.which("g++") is not None
+
+
+def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
+    """Run a kernel once in emulation, every access watched, and compare with the exact product.
+
+    Inputs are distinct for each element, the output is poisoned with NaN beforehand and all arrays are surrounded by
+    poison; what is not finite is wrong, and the tolerance follows from K·eps. A race is a fault whether or not a wrong
+    value happened to come out.
+
+    Parameters
+    ----------
+    answer : CudaAnswer
+        The kernel.
+    shape : tuple of int
+        M, N, K.
+    seed : int
+        For the inputs.
+    """
+    import numpy as np
+
+    from tilelab.cudacpp.errors import CudaError, KernelFault
+    from tilelab.kernels.verify import check_product
+
+    name = "M={} N={} K={}".format(*shape) + (f" TILE={answer.tile}" if answer.tile_argument else "")
+    a, b, c = matrices(shape, seed)
+    kept = a.copy(), b.copy()
+    try:
+        done = answer.run(shape, a, b, c)
+    except KernelFault as fault:
+        return Trial(name, False, _first(str(fault)), tuple(getattr(found, "kind", "") for found in fault.findings))
+    except (CudaError, GradingError) as fault:
+        return Trial(name, False, _first(str(fault)))
+    # What the compiler only suspects is no fault where the result is right.
+    found = [finding for finding in done.findings if finding.kind != "unset"]
+    if found:
+        return Trial(name, False, _first(found[0].message), tuple(finding.kind for finding in found))
+    if not (np.array_equal(a, kept[0]) and np.array_equal(b, kept[1])):
+        return Trial(name, False, "the kernel changed its inputs")
+    verdict = check_product(c, a, b)
+    return Trial(name, bool(verdict), verdict.message)
+
+
+def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | None:
+    """Return where a kernel's product is right, and the product; ``None`` where it does not run."""
+    import numpy as np
+
+    from tilelab.cudacpp.errors import CudaError
+    from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
+
+    if answer.in_python or not can_emulate():
+        return None
+    a, b, c = matrices(shape, seed)
+    try:
+        answer.run(shape, a, b, c)
+    except CudaError:
+        return None
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    allowed = gamma(shape[2], UNIT_ROUNDOFF["float32"]) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+    return np.abs(c - exact) <= allowed, c
+
+
+def matrices(shape: Shape, seed: int) -> tuple[Any, Any, Any]:
+    """Return A and B with distinct elements, and C full of NaN."""
+    import numpy as np
+
+    (m, n, k), random = shape, np.random.default_rng(seed)
+    return distinct(random, m, k), distinct(random, k, n), np.full((m, n), np.nan, np.float32)
+
+
+def distinct(random: Any, rows: int, columns: int) -> Any:
+    """Return a float32 matrix of distinct numbers between -1 and 1, none of them 0, in random order."""
+    import numpy as np
+
+    count = rows * columns
+    values = (random.permutation(count) + 0.75) * (2 / count) - 1
+    return (values * random.uniform(0.5, 1.0)).reshape(rows, columns).astype(np.float32)
+
+
+def try_all(answer: CudaAnswer, shapes: Iterable[Shape], seed: int = 1) -> tuple[Trial, ...]:
+    """Run a kernel for several shapes; remembered by what was handed in.
+
+    Raises
+    ------
+    RuntimeError
+        This machine has no C++ compiler: that is no learner's fault.
+    """
+    if not (answer.in_python or can_emulate()):
+        raise RuntimeError("no C++ compiler: kernels cannot be judged here")
+    launch = json.dumps(dict(answer.launch), sort_keys=True)
+    return _tried(answer.source, launch, answer.tile, answer.tile_argument, tuple(shapes), seed)
+
+
+@lru_cache(256)
+def _tried(
+    source: str, launch: str, tile: int, tile_argument: bool, shapes: tuple[Shape, ...], seed: int
+) -> tuple[Trial, ...]:
+    answer = CudaAnswer(source, json.loads(launch), tile, tile_argument)
+    if answer.in_python:
+        return _simulated(answer, shapes, seed)
+    return tuple(try_shape(answer, shape, seed + number) for number, shape in enumerate(shapes))
+
+
+def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tuple[Trial, ...]:
+    """Run a Python kernel on the simulated GPU, in a process of its own for all shapes."""
+    import numpy as np
+
+    from tilelab.grading.python_answers import read_python, run_python
+    from tilelab.kernels.verify import check_product
+
+    launches, inputs, trials = [], [], []
+    try:
+        source = read_python(answer.source, NAME)
+        for place, shape in enumerate(shapes):
+            names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
+            extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
+            a, b, _ = matrices(shape, seed + place)
+            inputs.append((a, b))
+            launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
+        results = run_python("simulated_matmul", source, {"launches": launches})
+    except GradingError as error:
+        results = [{"error": str(error)}] * len(shapes)
+        inputs = [(None, None)] * len(shapes)
+    if not isinstance(results, list) or len(results) != len(shapes):
+        results = [{"error": "the kernel disturbed the record of its results"}] * len(shapes)
+    for shape, (a, b), result in zip(shapes, inputs, results, strict=True):
+        name = "M={} N={} K={}".format(*shape)
+        values = result.get("C") if isinstance(result, dict) else None
+        if isinstance(values, list) and len(values) == shape[0] * shape[1]:
+            plain = [np.nan if number(value) is None else value for value in values]
+            c = np.array(plain, np.float64).reshape(shape[:2])
+            verdict = check_product(c, a, b)
+            trials.append(Trial(name, bool(verdict), verdict.message))
+        else:
+            said = result if isinstance(result, dict) else {}
+            kinds = tuple(map(str, said.get("kinds", ())))
+            trials.append(Trial(name, False, _first(str(said.get("error", "there is no result"))), kinds))
+    return tuple(trials)
+
+
+def report(trials: Sequence[Trial], most: int = 4) -> tuple[str, ...]:
+    """Say for how many shapes a kernel is right, and what came out for the first of the others."""
+    wrong = [trial for trial in trials if not trial.ok]
+    head = f"right for {len(trials) - len(wrong)} of {len(trials)} shapes"
+    if not wrong:
+        return (head,)
+    words: dict[str, list[str]] = {}
+    for trial in wrong:
+        words.setdefault(trial.words, []).append(trial.name)
+    lines = [f"{', '.join(names[:6])}: {said}" for said, names in list(words.items())[:most]]
+    return (head, *lines)
+
+
+def _first(text: str) -> str:
+    """The first finding, in one line: the learner's own line of code, then what is said of it."""
+    return " — ".join(" ".join(line.split()) for line in text.split("\n\n")[0].splitlines())[:500]
+
+
+def parameters_fault(answer: CudaAnswer) -> str:
+    """Say why the kernel's parameters are not those that are asked for, or ``""``."""
+    from tilelab.cudacpp.errors import BuildError
+    from tilelab.cudacpp.source import signature
+
+    if answer.in_python:
+        return ""
+    asked = SIGNATURE[:-1] + (", int TILE)" if answer.tile_argument else ")")
+    try:
+        found = signature(answer.source, NAME)
+    except BuildError as error:
+        return f"{_first(str(error))}; write __global__ void {asked}"
+    pointers = [parameter.pointer for parameter in found]
+    if pointers != [True] * 3 + [False] * (3 + answer.tile_argument):
+        return f"the kernel's parameters are ({', '.join(map(str, found))}); write {asked}"
+    return ""
+
+
+def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
+    """Whether the kernel has any shared memory, static or dynamic."""
+    from tilelab.cudacpp.errors import CudaError
+
+    if answer.in_python:
+        return "shared.array" in answer.source
+    try:
+        kernel = answer.kernel(shape)
+        return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
+    except (CudaError, GradingError):
+        return False
+
+
+def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> tuple[bool, str]:
+    """Try a kernel on a learner's own machine, for an instant check.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the answer, or raises `GradingError`.
+    shapes : sequence
+        Shapes to try.
+
+    Returns
+    -------
+    tuple
+        Whether it is fine as far as could be seen, and what to tell.
+    """
+    try:
+        answer = read()
+        if fault := parameters_fault(answer):
+            return False, fault
+        names = dict(zip("MNK", shapes[0], strict=True)) | {"TILE": answer.tile}
+        for what in ("grid", "block"):
+            numbers_of(answer.launch[what], names)
+        number_of(answer.launch.get("shared", 0), names)
+    except GradingError as error:
+        return False, str(error)
+    if not (answer.in_python or can_emulate()):
+        return True, "readable; this machine has no C++ compiler to try it with, the judge will"
+    trials = try_all(answer, shapes)
+    lines = report(trials, most=1)
+    return all(trial.ok for trial in trials), "; ".join(lines)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a kernel did in the judge's trials: the share of shapes it is right for, and the lines that say so."""
+
+    share: float
+    lines: tuple[str, ...]
+    trials: tuple[Trial, ...] = ()
+    answer: CudaAnswer | None = None
+
+    def lowered(self, factor: float, reason: str) -> "Judgement":
+        """Return it with its share lowered for a reason."""
+        return Judgement(self.share * factor, (*self.lines, reason), self.trials, self.answer)
+
+
+def judge_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape], seed: int = 1) -> Judgement:
+    """Try a kernel for the judge's shapes. Never raises for what a learner did."""
+    try:
+        answer = read()
+    except GradingError as error:
+        return Judgement(0.0, (str(error),))
+    if fault := parameters_fault(answer):
+        return Judgement(0.0, (fault,))
+    trials = try_all(answer, shapes, seed)
+    right = sum(trial.ok for trial in trials)
+    return Judgement(right / len(trials), report(trials), trials, answer)

@@ -1,0 +1,95 @@
+"""What an instructor decides about points, from one file ``course.toml``: weights, due dates, late penalties."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+
+FILE = "course.toml"
+DAY = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Late:
+    """What lateness costs: a share of what was earned for each day begun after a grace, up to a most."""
+
+    grace_minutes: float = 0.0
+    per_day: float = 0.0
+    most: float = 1.0
+
+    def share(self, seconds: float) -> float:
+        """Return which share of the earned points so many seconds of lateness cost."""
+        over = seconds - 60 * self.grace_minutes
+        return min(self.most, self.per_day * math.ceil(over / DAY)) if over > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The decisions of one course.
+
+    Attributes
+    ----------
+    weights : mapping
+        Share of each assignment in the final result.
+    due : mapping
+        When each assignment is due, in UTC.
+    late : Late
+        What lateness costs.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    due: Mapping[str, datetime] = field(default_factory=dict)
+    late: Late = Late()
+
+
+def read_policy(file: Path) -> Policy:
+    """Read ``course.toml``; without such a file nothing is weighted, due or late.
+
+    Raises
+    ------
+    GradingError
+        It cannot be read, or says something that cannot be meant.
+    """
+    if not file.is_file():
+        return Policy()
+    try:
+        said = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise GradingError(f"cannot read {file.name}: {error}") from None
+    if unknown := sorted(set(said) - {"weights", "due", "late"}):
+        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due] and [late]")
+    weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
+    if weights and abs(sum(weights.values()) - 1) > 1e-6:
+        raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
+    late = said.get("late", {})
+    if unknown := sorted(set(late) - {"grace_minutes", "per_day", "most"}):
+        raise GradingError(f"{file.name}: late.{unknown[0]} is not known; grace_minutes, per_day and most are")
+    grace = late.get("grace_minutes", 0)
+    if isinstance(grace, bool) or not isinstance(grace, int | float) or grace < 0:
+        raise GradingError(f"{file.name}: late.grace_minutes = {grace!r}, a number from 0 on is asked for")
+    return Policy(
+        weights,
+        {name: _moment(file, name, value) for name, value in said.get("due", {}).items()},
+        Late(
+            float(grace),
+            _share(file, "late.per_day", late.get("per_day", 0.0)),
+            _share(file, "late.most", late.get("most", 1.0)),
+        ),
+    )
+
+
+def _share(file: Path, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise GradingError(f"{file.name}: {name} = {value!r}, a share between 0 and 1 is asked for")
+    return float(value)
+
+
+def _moment(file: Path, name: str, value: Any) -> datetime:
+    if not isinstance(value, datetime):
+        raise GradingError(f"{file.name}: due.{name} = {value!r}, write a date and time such as 2027-03-01T23:59:00Z")
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,0 +1,74 @@
+"""Practice 5: the tiled matrix product with dynamic shared memory, one binary for several tiles."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
+from tilelab.grading.errors import GradingError
+from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.rules import number_of
+
+#: Tile and shape that the instant check tries.
+PUBLIC = ((8, (17, 9, 20)), (16, (17, 35, 40)))
+#: Elements that a padded row may be longer.
+PADDING = 4
+
+
+def answer(answers: Mapping[str, Any], tile: int) -> CudaAnswer:
+    """Read the kernel and its launch rule, for one of the judge's tiles."""
+    return read_cuda(answers.get("kernel"), answers.get("launch"), tile, tile_argument=True)
+
+
+def look_at_correct(answers: Mapping[str, Any]) -> Finding:
+    """Try the kernel with two tiles."""
+    told = []
+    for tile, shape in PUBLIC:
+        fine, text = look_at_kernel(partial(answer, answers, tile), [shape])
+        told.append(text)
+        if not fine:
+            return Finding(False, text)
+    return Finding(True, told[-1] if told[0] == told[-1] else "; ".join(told))
+
+
+def bytes_asked(launch: object, tile: int) -> int:
+    """Return the shared bytes that a launch rule asks for.
+
+    Raises
+    ------
+    GradingError
+        There is no such rule.
+    """
+    if not isinstance(launch, Mapping) or launch.get("shared") is None:
+        raise GradingError("the launch rule has no shared bytes yet")
+    return number_of(launch["shared"], {"TILE": tile})
+
+
+def fits(asked: int, tile: int) -> bool:
+    """Whether so many bytes hold two tiles, padded at most, and nothing else."""
+    return 2 * tile * tile * 4 <= asked <= 2 * tile * (tile + PADDING) * 4
+
+
+def look_at_byte_rule(answers: Mapping[str, Any]) -> Finding:
+    """Say which direction the rule is off, for one tile."""
+    try:
+        asked = {tile: bytes_asked(answers["launch"], tile) for tile in (8, 20)}
+    except GradingError as error:
+        return Finding(False, str(error))
+    for tile, found in asked.items():
+        if not fits(found, tile):
+            much = (
+                "fewer bytes than two tiles of" if found < 2 * tile * tile * 4 else "far more bytes than two tiles of"
+            )
+            return Finding(False, f"for TILE = {tile} your rule gives {found}: {much} {tile} × {tile} floats take")
+    return Finding(True, "it holds two tiles for every TILE that was tried")
+
+
+PROBLEM = Problem(
+    name="practice_5",
+    assignment="practice",
+    parts=(
+        Part("correct", 5, look_at_correct, ("kernel", "launch")),
+        Part("byte_rule", 3, look_at_byte_rule, ("launch",)),
+    ),
+)

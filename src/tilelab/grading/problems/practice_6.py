@@ -1,0 +1,48 @@
+"""Practice 6: a timing report against cuBLAS, and what it says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.timing import report_fault
+from tilelab.grading.values import statements_fault
+
+SIZE = 1024
+TIMES = {"tiled_ms": "the tiled kernel", "cublas_ms": "torch.matmul"}
+STATEMENTS = ("a", "b", "c", "d")
+
+
+def fault_of(report: object) -> str:
+    """Say why a report cannot be right on any GPU, or ``""``."""
+    if report is None:
+        return "not answered yet"
+    if fault := report_fault(report, TIMES, 2.0 * SIZE**3):
+        return fault
+    assert isinstance(report, Mapping)
+    if report.get("tf32") is not False:
+        return "tf32: measure with TF32 off and say so with False; else it is another precision"
+    if report["cublas_ms"] > report["tiled_ms"]:
+        return "cuBLAS is slower than the tiled kernel in this report: was the first call measured, with its set-up?"
+    return ""
+
+
+def look_at_measurement(answers: Mapping[str, Any]) -> Finding:
+    """Whether the report can be at all."""
+    fault = fault_of(answers["report"])
+    return Finding(not fault, fault or "possible; the judge compares it with its own measurement")
+
+
+def look_at_statement(answers: Mapping[str, Any]) -> Finding:
+    """Form alone."""
+    fault = statements_fault(answers["statement"], STATEMENTS)
+    return Finding(not fault, fault or "readable")
+
+
+PROBLEM = Problem(
+    name="practice_6",
+    assignment="practice",
+    parts=(
+        Part("measurement", 4, look_at_measurement, ("report",)),
+        Part("statement", 2, look_at_statement),
+    ),
+)

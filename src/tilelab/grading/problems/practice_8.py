@@ -1,0 +1,101 @@
+"""Practice 8: the roofline of a product of the learner's own, and a plan that a person reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.timing import named_device
+from tilelab.grading.values import number, whole, word
+from tilelab.hardware.limits import DEVICES, HardwareError
+
+BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp8": 1}
+BOUNDS = ("memory", "compute")
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Where a product stands: what is right for a learner's own shape, type and card."""
+
+    flops: float
+    bytes: float
+    ridge: float
+
+    @property
+    def intensity(self) -> float:
+        """Flops per compulsory byte."""
+        return self.flops / self.bytes
+
+    @property
+    def bound(self) -> str:
+        """What takes longer on that card."""
+        return "memory" if self.intensity < self.ridge else "compute"
+
+
+def roofline_of(answer: object) -> Roofline:
+    """Work out the roofline of the shape, type and card that were handed in.
+
+    Raises
+    ------
+    GradingError
+        One of the three is missing or not known.
+    """
+    if not isinstance(answer, Mapping):
+        raise GradingError(f"the roofline is a dict, not {answer!r:.60}")
+    shape = answer.get("shape")
+    extents = [whole(extent) for extent in shape] if isinstance(shape, list) else []
+    m, n, k = extents if len(extents) == 3 else (None, None, None)
+    if m is None or n is None or k is None or not all(1 <= extent <= LARGEST for extent in (m, n, k)):
+        raise GradingError(f"shape is M, N and K, three whole numbers from 1 to {LARGEST:,}, not {shape!r:.60}")
+    kind = word(answer.get("dtype"))
+    if kind not in BYTES:
+        raise GradingError(f"dtype is one of {', '.join(BYTES)}, not {answer.get('dtype')!r:.40}")
+    card = named_device(answer.get("device"))
+    if card is None:
+        raise GradingError(f"device is one of {', '.join(DEVICES)}, not {answer.get('device')!r:.40}")
+    try:
+        ridge = card.ridge(kind)
+    except HardwareError as error:
+        raise GradingError(str(error)) from None
+    return Roofline(2.0 * m * n * k, float(BYTES[kind] * (m * k + k * n + m * n)), ridge)
+
+
+def wrong_numbers(answer: Mapping[str, Any], right: Roofline) -> list[str]:
+    """Return which of the numbers are more than 1 % from what the shape gives."""
+    wrong = []
+    for name in ("flops", "bytes", "intensity"):
+        given, due = number(answer.get(name)), getattr(right, name)
+        if given is None or abs(given - due) > 0.01 * due:
+            wrong.append(name)
+    return wrong
+
+
+def look_at_roofline(answers: Mapping[str, Any]) -> Finding:
+    """What is missing, then whether the numbers agree with one another."""
+    answer = answers["roofline"]
+    try:
+        right = roofline_of(answer)
+    except GradingError as error:
+        return Finding(False, str(error))
+    for name in ("flops", "bytes", "intensity"):
+        if number(answer.get(name)) is None:
+            return Finding(False, f"{name}: a number is asked for, not {answer.get(name)!r:.40}")
+    if word(answer.get("bound")) not in BOUNDS:
+        return Finding(False, f"bound is 'memory' or 'compute', not {answer.get('bound')!r:.40}")
+    hints = {
+        "flops": "a multiply-add counts two, and there are M·N·K of them",
+        "bytes": "every element of A, of B and of C once, times the bytes of the type",
+        "intensity": "divide your flops by your bytes",
+    }
+    if wrong := wrong_numbers(answer, right):
+        return Finding(False, f"not the {wrong[0]} of this shape: {hints[wrong[0]]}")
+    return Finding(True, "the numbers are those of your shape; compare the intensity with the ridge for the bound")
+
+
+PROBLEM = Problem(
+    name="practice_8",
+    assignment="practice",
+    parts=(Part("roofline", 4, look_at_roofline), Part.text("text", 6)),
+)

@@ -1,0 +1,139 @@
+"""Launch rules as answers: a small arithmetic of M, N, K and TILE, read as data and never run as code.
+
+A rule is a whole number or a text such as ``"(N + TILE - 1) / TILE"``. It knows whole numbers, the names it is given,
+``+ - * / // %`` (a division rounds down, as C's does for what is not negative), parentheses, and ``ceil_div(a, b)``,
+``min(…)`` and ``max(…)``. ``sizeof(float)`` is 4.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+
+LONGEST = 300
+LARGEST = 1 << 62
+KNOWN = "+ - * / % and parentheses, ceil_div(a, b), min(…), max(…)"
+
+
+def _whole_division(a: int, b: int) -> int:
+    if b == 0:
+        raise GradingError("it divides by zero")
+    return a // b
+
+
+def _rest(a: int, b: int) -> int:
+    if b == 0:
+        raise GradingError("it divides by zero")
+    return a % b
+
+
+OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: _whole_division,
+    ast.FloorDiv: _whole_division,
+    ast.Mod: _rest,
+}
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "ceil_div": lambda a, b: -_whole_division(-a, b),
+    "min": min,
+    "max": max,
+}
+
+
+def number_of(rule: object, names: Mapping[str, int]) -> int:
+    """Work out a rule that gives one number.
+
+    Parameters
+    ----------
+    rule : int or str
+        The rule as it was handed in.
+    names : mapping
+        What the names in it stand for.
+
+    Raises
+    ------
+    GradingError
+        It cannot be read or worked out, quoting it. The message is for the learner.
+    """
+    if isinstance(rule, int) and not isinstance(rule, bool):
+        return rule
+    found = _evaluate(_parsed(rule), names, str(rule))
+    if isinstance(found, tuple):
+        raise GradingError(f"{rule!r} gives {len(found)} numbers, one is asked for")
+    return int(found)
+
+
+def numbers_of(rule: object, names: Mapping[str, int]) -> tuple[int, ...]:
+    """Work out a rule that gives one to three numbers: a number, a text with commas, or a list of those.
+
+    Raises
+    ------
+    GradingError
+        As for `number_of`.
+    """
+    if isinstance(rule, list | tuple):
+        found = tuple(number_of(part, names) for part in rule)
+    elif isinstance(rule, str):
+        value = _evaluate(_parsed(rule), names, rule)
+        found = value if isinstance(value, tuple) else (value,)
+    else:
+        found = (number_of(rule, names),)
+    if not 1 <= len(found) <= 3:
+        raise GradingError(f"{rule!r:.80} gives {len(found)} numbers, one to three are asked for, x first")
+    return found
+
+
+def _parsed(rule: object) -> ast.expr:
+    if not isinstance(rule, str):
+        raise GradingError(f"a rule is a whole number or a text such as 'ceil_div(N, TILE)', not {rule!r:.60}")
+    if len(rule) > LONGEST:
+        raise GradingError(f"a rule has at most {LONGEST} characters, this one has {len(rule)}")
+    text = re.sub(r"sizeof\s*\(\s*float\s*\)", "4", rule).strip()
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise GradingError(f"cannot read the rule {rule!r}; it may use {KNOWN}") from None
+
+
+def _evaluate(node: ast.expr, names: Mapping[str, int], rule: str) -> Any:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            result = value
+        case ast.Name(id=name):
+            if name not in names:
+                raise GradingError(f"the rule {rule!r} asks for {name!r}; it may ask for {', '.join(names)}")
+            result = names[name]
+        case ast.Tuple(elts=elements):
+            return tuple(_one(_evaluate(element, names, rule), rule) for element in elements)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            result = -_one(_evaluate(operand, names, rule), rule)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
+            a, b = _one(_evaluate(left, names, rule), rule), _one(_evaluate(right, names, rule), rule)
+            result = _worked_out(OPERATORS[type(operator)], (a, b), rule)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS and arguments:
+            if name == "ceil_div" and len(arguments) != 2:
+                raise GradingError(f"ceil_div takes two numbers, in the rule {rule!r}")
+            values = tuple(_one(_evaluate(argument, names, rule), rule) for argument in arguments)
+            result = _worked_out(FUNCTIONS[name], values, rule) if len(values) > 1 else values[0]
+        case _:
+            raise GradingError(f"the rule {rule!r} uses what a rule does not know; it may use {KNOWN}")
+    if abs(result) > LARGEST:
+        raise GradingError(f"the rule {rule!r} gives a number that is too large")
+    return result
+
+
+def _worked_out(function: Callable[..., int], values: tuple[int, ...], rule: str) -> int:
+    try:
+        return function(*values)
+    except GradingError as error:
+        raise GradingError(f"the rule {rule!r}: {error}") from None
+
+
+def _one(value: Any, rule: str) -> int:
+    if isinstance(value, tuple):
+        raise GradingError(f"the rule {rule!r} has a comma where one number is meant")
+    return int(value)

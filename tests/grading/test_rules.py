@@ -1,0 +1,84 @@
+"""Launch rules: a small arithmetic, read as data."""
+
+import pytest
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.rules import number_of, numbers_of
+
+NAMES = {"M": 33, "N": 100, "K": 7, "TILE": 16}
+
+
+@pytest.mark.parametrize(
+    ("rule", "number"),
+    [
+        (48, 48),
+        ("48", 48),
+        ("TILE * TILE", 256),
+        ("(N + TILE - 1) / TILE", 7),
+        ("N // TILE", 6),
+        ("ceil_div(M, TILE) * ceil_div(N, TILE)", 21),
+        ("max(N, M) - min(N, M)", 67),
+        ("2 * TILE * TILE * sizeof(float)", 2048),
+        ("2*TILE*TILE*sizeof( float )", 2048),
+        ("-(-N / TILE)", 7),
+        ("N % TILE", 4),
+    ],
+)
+def test_a_rule_is_worked_out(rule, number):
+    assert number_of(rule, NAMES) == number
+
+
+@pytest.mark.parametrize(
+    ("rule", "numbers"),
+    [
+        ("ceil_div(N, TILE), ceil_div(M, TILE)", (7, 3)),
+        ("(TILE, TILE)", (16, 16)),
+        (["ceil_div(N, 32)", 3, 1], (4, 3, 1)),
+        (256, (256,)),
+        ("N", (100,)),
+    ],
+)
+def test_extents_are_one_to_three_numbers(rule, numbers):
+    assert numbers_of(rule, NAMES) == numbers
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("__import__('os').system('true')", "does not know"),
+        ("().__class__", "does not know"),
+        ("open('x')", "does not know"),
+        ("[1 for _ in (1,)]", "does not know"),
+        ("lambda: 1", "does not know"),
+        ("TILE ** 99", "does not know"),
+        ("1 if M else 2", "does not know"),
+        ("'7'", "does not know"),
+        ("1.5", "does not know"),
+        ("True", "does not know"),
+        ("max(*M)", "does not know"),
+        ("P * 2", "asks for 'P'; it may ask for M, N, K, TILE"),
+        ("N / 0", "divides by zero"),
+        ("N % (K - 7)", "divides by zero"),
+        ("ceil_div(N)", "takes two"),
+        ("N +", "cannot read"),
+        ("(" * 200 + "1" + ")" * 200, "300 characters"),
+        ("(" * 140 + "1" + ")" * 140, ""),
+        ("9" * 40, "too large"),
+        ("M, N", "2 numbers"),
+        (None, "not None"),
+        (1.5, "not 1.5"),
+        (True, "not True"),
+    ],
+)
+def test_anything_else_is_refused_in_words(rule, words):
+    if not words:
+        assert number_of(rule, NAMES) == 1
+        return
+    with pytest.raises(GradingError, match=words.replace("(", r"\(")):
+        number_of(rule, NAMES)
+
+
+@pytest.mark.parametrize("rule", ["1, 2, 3, 4", [], [1, [2]], ["1, 2"], "(1, (2, 3))"])
+def test_extents_of_another_number_are_refused(rule):
+    with pytest.raises(GradingError):
+        numbers_of(rule, NAMES)
