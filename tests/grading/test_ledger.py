@@ -241,6 +241,7 @@ except OSError: pass
 for student in ("s0", "s1"):
     result = course.grade("exercises", student, force=True)
     print(result.status, result.score, result.message)
+room.close()
 (course.root / "ballast").unlink()
 for student in ("s0", "s1"):
     result = course.grade("exercises", student)
