@@ -27,8 +27,8 @@ GRADE = "import sys; from tilelab.cli.main import cli; cli(sys.argv[1:])"
 #: Grades like the command, and says when each result came, in seconds from the start.
 TIMED = """
 import json, sys, time
-from tilelab.grading.course import Course
-course = Course(sys.argv[1])
+from tilelab.grading.lean import course as grading
+course = grading.Course(sys.argv[1])
 start, came = time.monotonic(), []
 for result in course.grade_all("exercises", course.students("exercises"), workers=int(sys.argv[2]), feedback=False):
     assert (result.status, result.score) == ("graded", 4.0), result

@@ -11,7 +11,7 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src" / "tilelab"
 #: From the ground up. A floor may import from itself and from the floors before it.
-FLOORS = ["hardware", "layout", "draw", "simt", "cudacpp", "kernels", "measure", "grading", "cli"]
+FLOORS = ["hardware", "layout", "tensor", "draw", "simt", "cudacpp", "kernels", "measure", "grading", "cli"]
 
 
 def imports_of(file: Path) -> set[str]:

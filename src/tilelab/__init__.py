@@ -1,6 +1,6 @@
 """GPU memory layouts, a simulated GPU, CUDA C++ kernels and a judge that can be trusted.
 
-``import tilelab`` gives the layout algebra at once and nothing heavy: numpy, torch and matplotlib load only
+``import tilelab`` gives the layout algebra and tensors at once and nothing heavy: numpy, torch and matplotlib load only
 when something that needs them is used. The other floors are modules of their own: ``tilelab.simt``,
 ``tilelab.cudacpp``, ``tilelab.kernels``, ``tilelab.measure``, ``tilelab.draw`` and ``tilelab.grading``.
 """
@@ -10,10 +10,12 @@ from typing import Any
 from tilelab.layout import *  # noqa: F403
 from tilelab.layout import __all__ as _algebra
 from tilelab.layout.display import set_drawer
+from tilelab.tensor import *  # noqa: F403
+from tilelab.tensor import __all__ as _tensors
 
 __version__ = "0.1.0"
 #: Python's own ``filter`` and ``zip`` survive ``from tilelab import *``.
-__all__ = [name for name in _algebra if name not in ("filter", "zip")]
+__all__ = [name for name in [*_algebra, *_tensors] if name not in ("filter", "zip")]
 
 
 def _draw(value: Any) -> str:

@@ -264,6 +264,14 @@ def test_a_crash_names_line_and_thread():
         launch(source, "crash", np.zeros(1, "i4"), block=4)
 
 
+def test_local_arrays_that_outgrow_a_fibres_stack_are_refused():
+    source = "__global__ void k(float* x, int n) {\n  volatile float big[SIZE];\n  big[n] = 1;\n  x[0] = big[n];\n}"
+    x = np.zeros(1, "f4")
+    launch(source, "k", x, 5, block=64, defines={"SIZE": 20_000})
+    with pytest.raises(BuildError, match=r"local arrays of .* bytes a thread; emulation has room for 98304"):
+        launch(source, "k", x, 5, defines={"SIZE": 30_000})
+
+
 def test_a_failed_build_is_tried_again():
     calls = []
 
@@ -276,7 +284,8 @@ def test_a_failed_build_is_tried_again():
         for _ in range(2):
             with pytest.raises(BuildError):
                 broken.build()
-    assert len(calls) == 2
+    assert calls.count(calls[-1]) >= 2
+    assert len(calls) in (2, 3)  # the emulator itself may have been built as well
 
 
 def test_every_process_goes_through_the_runner(tmp_path, monkeypatch):
@@ -292,7 +301,7 @@ def test_every_process_goes_through_the_runner(tmp_path, monkeypatch):
     with use_runner(watching):
         kernel(x, out)
         kernel(x, out)
-    assert programs == ["g++", "nm", "g++", "runtime", "runtime"]
+    assert programs == ["g++", "g++", "nm", "runtime", "runtime"]
 
 
 def test_limits_hold_before_anything_runs():

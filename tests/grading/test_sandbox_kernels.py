@@ -73,10 +73,13 @@ def test_a_kernel_runs_inside_with_the_files_beside_its_notebook(tmp_path):
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):
     with kernel(tmp_path) as (manager, client):
         for code in ("while True: pass", "import subprocess; subprocess.run(['sleep', '60'])"):
-            client.execute(code)
+            request = client.execute(code, stop_on_error=False)  # else what follows an error is aborted
             time.sleep(0.5)
             manager.interrupt_kernel()
-            assert client.get_shell_msg(timeout=20)["content"]["ename"] == "KeyboardInterrupt"
+            reply = client.get_shell_msg(timeout=20)
+            while reply["parent_header"].get("msg_id") != request:
+                reply = client.get_shell_msg(timeout=20)
+            assert reply["content"]["ename"] == "KeyboardInterrupt"
         assert said(client, "print(1)").endswith("1\n")
 
 

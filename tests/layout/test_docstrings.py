@@ -9,9 +9,8 @@ import pytest
 import tilelab
 
 SRC = Path(tilelab.__file__).parent
-MODULES = [
-    f"tilelab.{floor}.{file.stem}" for floor in ("layout", "draw") for file in sorted((SRC / floor).glob("[a-z]*.py"))
-]
+FILES = [file for floor in ("layout", "tensor", "draw") for file in sorted((SRC / floor).glob("[a-z]*.py"))]
+MODULES = [f"tilelab.{file.parent.name}.{file.stem}" for file in FILES]
 
 
 @pytest.mark.parametrize("name", MODULES)

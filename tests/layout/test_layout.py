@@ -97,7 +97,7 @@ def test_shapes_of_layouts_and_lists_compare_like_tuples():
 
 
 def test_exported_at_the_top():
-    assert set(tilelab.layout.__all__) <= set(dir(tilelab))
+    assert {*tilelab.layout.__all__, *tilelab.tensor.__all__} <= set(dir(tilelab))
 
 
 def test_an_unreadable_text_is_quoted():

@@ -42,6 +42,21 @@ def test_repeated_offsets_are_refused(operation):
     operation(Layout((4, 3), (0, 1)))
 
 
+@pytest.mark.parametrize("operation", [tl.complement, tl.left_inverse, lambda layout: tl.logical_product(layout, 2)])
+def test_modes_that_interleave_are_named_although_all_offsets_differ(operation):
+    layout = Layout((2, 2), (2, 3))
+    assert len({layout(i) for i in range(4)}) == 4
+    with pytest.raises(LayoutError, match=r"one after the other; in .* mode 2:3 starts before 4, where mode 2:2 ends"):
+        operation(layout)
+
+
+def test_a_left_inverse_names_the_stride_that_does_not_divide_the_next():
+    layout = Layout((3, 2), (2, 7))
+    assert len({layout(i) for i in range(6)}) == 6
+    with pytest.raises(LayoutError, match="stride 2 does not divide stride 7"):
+        tl.left_inverse(layout)
+
+
 def test_inverses():
     with pytest.raises(LayoutError, match="does not divide"):
         tl.left_inverse(Layout((2, 2), (2, 5)))

@@ -41,9 +41,9 @@ def command(
     was collected; a run that was stopped goes on where it was. The exit code is 0 where all of them were graded.
     """
     with needs_grading():
-        from tilelab.grading.course import Course
+        from tilelab.grading.lean import course as grading
 
-        opened = Course(course)
+        opened = grading.Course(course)
         notebooks = opened.notebooks(assignment)
         students = opened.students(assignment, student)
         cores = len(os.sched_getaffinity(0))

@@ -68,6 +68,9 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
+        frame = re.search(r"frame size of (\d+) bytes is larger than (\d+)", what)
+        if frame:
+            what = f"local arrays of {frame[1]} bytes a thread; emulation has room for {frame[2]}"
         if len(what) > LONGEST:  # templates: the types alone can fill pages
             what = what[:LONGEST] + " … (.log holds the rest)"
         more = len({number for number, _ in own}) - 1

@@ -31,7 +31,9 @@ POISON = b"\xff"
 ORDERS = ("forward", "reverse", "shuffled")
 
 _COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-ftrivial-auto-var-init=pattern"]
-_FAST = ["-O2", "-g1", "-w"]
+# A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
+_COMMON += ["-Werror=frame-larger-than=98304"]
+_FAST = ["-O2", "-g1"]
 # Each access has to stay the access that the source makes: no merging, no vectors.
 _CHECKED = [
     "-O2",
@@ -106,8 +108,8 @@ def _our_sources() -> str:
     return _digest(_COMMON, _FAST, _CHECKED, _LINK, *(part for file in files for part in (file.name, file.read_text())))
 
 
-def _runtime() -> bytes:
-    """The program that runs kernels, from the cache or built."""
+def runtime() -> bytes:
+    """The program that runs kernels, from the cache or built: once for a machine."""
     path, identity = compiler()
     file = cache_folder() / "emulator" / f"runtime-{_digest(_our_sources(), identity)}"
     if file.exists():
@@ -257,7 +259,7 @@ def launch(
         else:
             lines.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
     files = {
-        "runtime": _runtime(),
+        "runtime": runtime(),
         "kernel.so": library.code,
         "job": "\n".join(lines).encode(),
         "memory": bytes(memory),

@@ -143,6 +143,6 @@ def _word(
         return f"{thread} makes an access of {wide} bytes at {place}, not at a multiple of {wide}: a GPU stops there"
     if kind == "crash":
         name = signal.Signals(int(f["signal"])).name
-        causes = "a wild pointer, a division by zero, or local arrays over 120 KiB"
+        causes = "a wild pointer, or a division by zero"
         return f"{thread} crashed ({name} at address 0x{f['address']}): {causes}"
     return f"{thread}: {f.get('why', 'stopped')}"

@@ -184,6 +184,7 @@ class Kernel:
         reason = emulation.unsupported(self.source)
         if reason:
             raise BuildError(reason)
+        emulation.runtime()
         return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
 
     def _emulate(

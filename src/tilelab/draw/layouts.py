@@ -12,10 +12,11 @@ from tilelab.draw.picture import Picture, Text, side_by_side
 from tilelab.layout.compose import composition as compose
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import coordinates, idx2crd, leaves, product, product_each, show
-from tilelab.layout.layout import Layout, Shaped, as_layout
+from tilelab.layout.layout import Layout, as_layout
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
 from tilelab.layout.tables import offset_table
-from tilelab.layout.tensor import Tensor
+from tilelab.layout.values import Shaped
+from tilelab.tensor.tensor import Tensor
 
 #: Rows, columns and slices beyond these are left out, and the caption says so.
 MOST, MOST_SLICES = 128, 12

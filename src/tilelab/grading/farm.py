@@ -46,10 +46,11 @@ class Farm:
         # Workers are forked from a process that has imported everything once.
         self._stack.enter_context(dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}))
         from distributed import Client, LocalCluster, as_completed
+        from distributed.utils import get_mp_context
 
         if scheduler is None:
-            preload = ["distributed", "tilelab.grading.course"]
-            multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
+            get_mp_context()  # sets what is imported in advance, once; here more is
+            multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", "tilelab.grading.lean"])
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
+from tilelab.layout.inttuple import transform
 
 
 class ArithTuple:
@@ -35,12 +36,12 @@ class ArithTuple:
     __radd__ = __add__
 
     def __mul__(self, factor: Any) -> ArithTuple:
-        return ArithTuple(_map(lambda x: x * factor, self.value)) if type(factor) is int else NotImplemented
+        return ArithTuple(transform(lambda x: x * factor, self.value)) if type(factor) is int else NotImplemented
 
     __rmul__ = __mul__
 
     def __abs__(self) -> ArithTuple:
-        return ArithTuple(_map(abs, self.value))
+        return ArithTuple(transform(abs, self.value))
 
     def __iter__(self) -> Any:
         return iter(self.value)
@@ -73,10 +74,6 @@ def _add(a: Any, b: Any) -> Any:
     if a == 0 or b == 0:
         return a or b
     raise LayoutError(f"{quote(a)} and {quote(b)} are nested differently and cannot be added")
-
-
-def _map(function: Any, value: Any) -> Any:
-    return tuple([_map(function, item) for item in value]) if isinstance(value, tuple) else function(value)
 
 
 def E(*path: int) -> ArithTuple:

@@ -14,7 +14,7 @@ from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.fit import fit_layout
 from tilelab.layout.inttuple import is_int, leaves, rebuild, show
 from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
-from tilelab.layout.simplify import int_modes, merged
+from tilelab.layout.simplify import from_modes, int_modes, merged, nested
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
 
 #: So many coordinates are tried one by one where carries cancel, and for telling whether any layout exists.
@@ -79,11 +79,10 @@ def compose(a: Layout, b: Layout, trace: list[str] | None = None) -> Layout:
     extents, steps = _radices(a)
     loads = [0] * len(extents)
     if trace is not None and (tuple(extents), tuple(steps)) != a.flat():
-        trace.append(f"A = {a} coalesces to {_flat(extents, steps)}")
+        trace.append(f"A = {a} coalesces to {from_modes(extents, steps)}")
     modes = zip(*int_modes(b, "the right side of a composition"), strict=True)
     pieces = [_cut(n, m, extents, steps, loads, trace) for n, m in modes]
-    shapes, strides = iter([shape for shape, _ in pieces]), iter([stride for _, stride in pieces])
-    result = trusted(rebuild(b.shape, shapes), rebuild(b.shape, strides))
+    result = nested(b.shape, [shape for shape, _ in pieces], [stride for _, stride in pieces])
     last = len(extents) - 1
     carries = [i for i in range(last) if loads[i] >= extents[i]] if last else []
     if trace is not None:
@@ -115,7 +114,7 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
     if n == 1:  # one coordinate: its stride moves nothing, and is where a second one would stand
         return n, sum([digit * step for digit, step in zip(_digits(m, extents), steps, strict=True)])
     if m < 0 and last:
-        raise LayoutError(f"mode {n}:{m} of B starts below the first element of A = {_flat(extents, steps)}")
+        raise LayoutError(f"mode {n}:{m} of B starts below the first element of A = {from_modes(extents, steps)}")
     if not last:  # A is one run: every mode stays one
         if trace is not None:
             trace.append(f"A is one run of stride {steps[0]}: mode {n}:{m} of B becomes {n}:{m * steps[0]}")
@@ -151,7 +150,7 @@ def _cut(n: int, m: int, extents: list[int], steps: list[Any], loads: list[int],
         shape.append(n)
         stride.append(m * steps[last])
     if trace is not None:
-        trace.append(f"mode {total}:{start} of B takes from A {_flat(shape, stride)}")
+        trace.append(f"mode {total}:{start} of B takes from A {from_modes(shape, stride)}")
     return (shape[0], stride[0]) if len(shape) == 1 else (tuple(shape), tuple(stride))
 
 
@@ -231,7 +230,3 @@ def _at(result: Layout, b: Layout, coordinate: Any) -> Any:
     """Return the offset of the candidate at a coordinate of B, whose modes it may have cut."""
     parts = zip(leaves(coordinate), _per_leaf(b.shape, result.shape), _per_leaf(b.shape, result.stride), strict=True)
     return sum([trusted(s, d)._at(c) for c, s, d in parts])
-
-
-def _flat(extents: Any, steps: Any) -> str:
-    return f"{show(tuple(extents))}:{show(tuple(steps))}" if len(extents) > 1 else f"{extents[0]}:{steps[0]}"

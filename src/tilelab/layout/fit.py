@@ -7,7 +7,8 @@ from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import checked_shape, coordinates, leaves, product, rebuild
-from tilelab.layout.layout import Layout, trusted
+from tilelab.layout.layout import Layout
+from tilelab.layout.simplify import from_modes, nested
 
 #: Fitting looks at each coordinate several times.
 MOST = 1 << 16
@@ -32,14 +33,9 @@ def fit_layout(shape: Any, offset: Callable[[Any], Any]) -> Layout | None:
         piece = _fit(along)
         if piece is None:
             return None
-        pieces.append(piece if len(piece) != 1 else piece[0])
-    parts = [[tuple(part) if isinstance(piece, list) else part for part in _unzip(piece)] for piece in pieces]
-    fitted = trusted(rebuild(shape, iter([s for s, _ in parts])), rebuild(shape, iter([d for _, d in parts])))
+        pieces.append(from_modes(*zip(*piece, strict=True)))
+    fitted = nested(shape, [piece.shape for piece in pieces], [piece.stride for piece in pieces])
     return fitted if all(fitted(c) == offset(c) for c in coordinates(shape)) else None
-
-
-def _unzip(piece: Any) -> Any:
-    return zip(*piece, strict=True) if isinstance(piece, list) else piece
 
 
 def _fit(offsets: list[Any]) -> list[tuple[int, Any]] | None:

@@ -7,6 +7,7 @@ The order of coordinates is colexicographic: the first mode runs fastest. Source
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from operator import index as as_index
 from typing import Any, TypeAlias
 
@@ -120,34 +121,27 @@ def depth(value: Any) -> int:
     return 1 + max(map(depth, value), default=0) if isinstance(value, (tuple, list)) else 0
 
 
-def _shapes(*values: Any) -> list[Any]:
-    """Return the shapes of layouts, and shapes as they are, lists as tuples."""
-    shapes = [getattr(value, "shape", value) for value in values]
-    return [tuple(shape) if isinstance(shape, list) else shape for shape in shapes]
+def _nested(a: Any, b: Any, fits: Callable[[Any, Any], bool]) -> bool:
+    """Whether ``b``, a layout or shape, has the modes of ``a``, and what stands at each integer of ``a`` fits it."""
+    a, b = (getattr(value, "shape", value) for value in (a, b))
+    if isinstance(a, (tuple, list)):
+        return isinstance(b, (tuple, list)) and len(a) == len(b) and all(map(_nested, a, b, repeat(fits)))
+    return fits(a, b)
 
 
 def congruent(a: Any, b: Any) -> bool:
     """Whether two integer tuples, or the shapes of two layouts, are nested alike."""
-    a, b = _shapes(a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(congruent, a, b))
-    return not isinstance(a, tuple) and not isinstance(b, tuple)
+    return _nested(a, b, lambda _, inside: not isinstance(inside, (tuple, list)))
 
 
 def weakly_congruent(a: Any, b: Any) -> bool:
     """Whether ``b`` is nested like ``a`` or deeper: every coordinate of ``a`` is one of ``b``."""
-    a, b = _shapes(a, b)
-    if isinstance(a, tuple):
-        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
-    return True
+    return _nested(a, b, lambda *_: True)
 
 
 def compatible(a: Any, b: Any) -> bool:
     """Whether every coordinate of shape ``a`` is one of ``b``: 24 with ``(4,6)`` and ``(24,)``, but not the reverse."""
-    a, b = _shapes(a, b)
-    if isinstance(a, tuple):
-        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
-    return bool(a == product(b))
+    return _nested(a, b, lambda size, inside: bool(size == product(inside)))
 
 
 def compact(shape: Any, start: int = 1, *, reverse: bool = False) -> tuple[Any, int]:
@@ -220,20 +214,16 @@ def crd2crd(crd: Any, source: Any, target: Any) -> Any:
 
 def mismatch(crd: Any, shape: Any) -> LayoutError:
     """Return the error for a coordinate with another number of modes than a shape."""
-    count = len(crd) if isinstance(crd, tuple) else 1
-    modes = len(shape) if isinstance(shape, tuple) else 1
-    return LayoutError(f"coordinate {quote(crd)} has {count} modes, but shape {quote(shape)} has {modes}")
+    return LayoutError(f"coordinate {quote(crd)} has {rank(crd)} modes, but shape {quote(shape)} has {rank(shape)}")
 
 
 def _idx2crd(idx: Any, shape: Any) -> Any:
-    if not isinstance(shape, tuple):
-        if isinstance(idx, tuple):
-            raise mismatch(idx, shape)
-        return idx
     if isinstance(idx, tuple):
-        if len(idx) != len(shape):
+        if not isinstance(shape, tuple) or len(idx) != len(shape):
             raise mismatch(idx, shape)
         return tuple(map(_idx2crd, idx, shape))
+    if not isinstance(shape, tuple):
+        return idx
     if idx < 0:
         raise LayoutError(f"index {idx} is negative; a 1-D index into {quote(shape)} starts at 0")
     coordinate = []
@@ -246,15 +236,12 @@ def _idx2crd(idx: Any, shape: Any) -> Any:
 def _idx2crd_stride(idx: Any, shape: Any, stride: Any) -> Any:
     if isinstance(shape, tuple):
         parts = idx if isinstance(idx, tuple) else (idx,) * len(shape)
-        if not isinstance(stride, tuple) or len(stride) != len(shape) or len(parts) != len(shape):
-            raise LayoutError(
-                f"index {quote(idx)}, shape {show(shape)} and stride {show(stride)} are nested differently"
-            )
-        return tuple(map(_idx2crd_stride, parts, shape, stride))
-    if isinstance(stride, tuple) or isinstance(idx, tuple):
-        raise LayoutError(f"index {quote(idx)}, shape {shape} and stride {show(stride)} are nested differently")
-    # A thread mode of stride 0 broadcasts: all its coordinates are the same, so 0 stands for them.
-    return 0 if shape == 1 or stride == 0 else idx // stride % shape
+        if isinstance(stride, tuple) and len(stride) == len(shape) == len(parts):
+            return tuple(map(_idx2crd_stride, parts, shape, stride))
+    elif not isinstance(stride, tuple) and not isinstance(idx, tuple):
+        # A thread mode of stride 0 broadcasts: all its coordinates are the same, so 0 stands for them.
+        return 0 if shape == 1 or stride == 0 else idx // stride % shape
+    raise LayoutError(f"index {quote(idx)}, shape {show(shape)} and stride {show(stride)} are nested differently")
 
 
 def rebuild(shape: Any, values: Iterator[Any]) -> Any:

@@ -22,14 +22,14 @@ def ordered_modes(layout: Layout, what: str) -> list[tuple[int, int]]:
         When a stride is negative, or offsets repeat or interleave: ``what`` can do with neither.
     """
     modes = sorted((d, s) for s, d in zip(*int_modes(layout, what), strict=True) if s > 1 and d != 0)
-    end = 1
+    below, end = 1, 1
     for step, extent in modes:
         if step < 0:
             raise LayoutError(f"{what} needs strides of at least 0; {layout} has stride {step}")
         if step < end:
-            starts = f"stride {step} starts before {end}, where the modes below it end"
-            raise LayoutError(f"{what} needs modes that lie one after the other; in {layout} {starts}")
-        end = step * extent
+            clash = f"mode {extent}:{step} starts before {end}, where mode {end // below}:{below} ends"
+            raise LayoutError(f"{what} needs modes that lie one after the other; in {layout} {clash}")
+        below, end = step, step * extent
     return modes
 
 
@@ -114,17 +114,14 @@ def left_inverse(layout: Layout) -> Layout:
     """
     ordered_modes(layout, "left_inverse")
     modes = sorted(mode for mode in _placed(layout) if mode[0] != 0)
-    shape, stride, end, before = [], [], 1, 0
+    shape, stride, below = [], [0], 1
     for step, _, place in modes:
-        if step % end:
-            raise LayoutError(f"{layout} has no left inverse by modes: stride {end} does not divide stride {step}")
-        shape.append(step // end)
-        stride.append(before)
-        end, before = step, place
-    if modes:
-        shape.append(modes[-1][1])
-        stride.append(before)
-    return from_modes(*merged(shape, stride))
+        if step % below:
+            raise LayoutError(f"{layout} has no left inverse by modes: stride {below} does not divide stride {step}")
+        shape.append(step // below)
+        stride.append(place)
+        below = step
+    return from_modes(*merged([*shape, modes[-1][1] if modes else 1], stride))
 
 
 def _placed(layout: Layout) -> list[tuple[int, int, int]]:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, NoReturn
+from typing import Any
 
 from tilelab.layout.basis import ArithTuple
-from tilelab.layout.display import RichDisplay
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import (
     MAX_INT,
     check,
     checked_shape,
     compact,
-    coordinates,
-    depth,
+    congruent,
     has_none,
     leaves,
     mismatch,
     product,
     show,
+    transform,
 )
 from tilelab.layout.parsing import parse_tuple
+from tilelab.layout.values import Frozen, Shaped
 
 
 class _Order:
@@ -37,61 +37,6 @@ class _Order:
 
 #: Strides that fill memory without holes, first mode fastest (column-major) or last mode fastest (row-major).
 LayoutLeft, LayoutRight = _Order("LayoutLeft"), _Order("LayoutRight")
-
-
-class Shaped(RichDisplay):
-    """What everything with a shape can tell about it."""
-
-    __slots__ = ()
-
-    @property
-    def shape(self) -> Any:
-        """Extents, as an integer or nested tuple."""
-        raise NotImplementedError
-
-    @property
-    def rank(self) -> int:
-        """How many modes there are; 1 for an integer shape."""
-        return len(self.shape) if isinstance(self.shape, tuple) else 1
-
-    @property
-    def depth(self) -> int:
-        """How deep the modes are nested; 0 for an integer shape."""
-        return depth(self.shape)
-
-    @property
-    def size(self) -> int:
-        """How many coordinates there are."""
-        return product(self.shape)
-
-    def coordinates(self) -> Iterator[Any]:
-        """Yield every coordinate of the shape, first mode fastest."""
-        return coordinates(self.shape)
-
-
-class Frozen:
-    """A value: made once, never changed, equal to and hashed as its parts, which are its slots in order."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def _parts(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in self.__slots__])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return bool(self._parts() == other._parts())
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._parts()
-
-    def __setattr__(self, name: str, value: object = None) -> NoReturn:
-        raise AttributeError(f"{self} never changes; make a new one instead of changing {name!r}")
-
-    __delattr__ = __setattr__
 
 
 class Layout(Shaped, Frozen):
@@ -163,8 +108,9 @@ class Layout(Shaped, Frozen):
             stride = compact(shape, reverse=stride is LayoutRight)[0]
         else:
             stride = check(stride, "stride", (ArithTuple,))
-        flat_shape = tuple(leaves(shape))
-        flat_stride = _strides_like(shape, stride)
+            if not congruent(shape, stride):
+                raise LayoutError(f"stride {quote(stride)} is not nested like shape {quote(shape)}")
+        flat_shape, flat_stride = tuple(leaves(shape)), tuple(leaves(stride))
         reach = sum([(s - 1) * abs(d) for s, d in zip(flat_shape, flat_stride, strict=True) if isinstance(d, int)])
         if reach >= MAX_INT:
             raise LayoutError(f"{quote(shape)}:{quote(stride)} reaches offsets that do not fit in 64 bits")
@@ -212,7 +158,7 @@ class Layout(Shaped, Frozen):
     def coshape(self) -> Any:
         """The smallest shape that holds every offset; :attr:`cosize` for integer strides."""
         far = sum([(s - 1) * abs(d) for s, d in zip(*self.flat(), strict=True)])
-        return far + 1 if isinstance(far, int) else tuple(_plus_one(far.value))
+        return far + 1 if isinstance(far, int) else transform(lambda last: last + 1, far.value)
 
     @property
     def cosize(self) -> int:
@@ -258,14 +204,11 @@ class Layout(Shaped, Frozen):
 
     def mode(self, i: int) -> Layout:
         """Return mode ``i`` as a layout of its own; ``layout[i]`` is the same."""
-        shape = self._shape
-        n = len(shape) if isinstance(shape, tuple) else 1
-        if type(i) is not int or not -n <= i < n:
-            raise LayoutError(f"{self} has modes 0 to {n - 1}, not {quote(i)}")
-        return trusted(shape[i], self._stride[i]) if isinstance(shape, tuple) else self
+        if type(i) is not int or not -self.rank <= i < self.rank:
+            raise LayoutError(f"{self} has modes 0 to {self.rank - 1}, not {quote(i)}")
+        return trusted(self._shape[i], self._stride[i]) if isinstance(self._shape, tuple) else self
 
-    def __getitem__(self, i: int) -> Layout:
-        return self.mode(i)
+    __getitem__ = mode
 
     def __len__(self) -> int:
         return self.rank
@@ -315,8 +258,7 @@ class Layout(Shaped, Frozen):
 
     def text(self, static: bool = False) -> str:
         """Return the layout as CuTe prints it: ``(4,6):(1,4)``, with ``static`` ``(_4,_6):(_1,_4)``."""
-        parts = [show(part, static=static, trailing=False) for part in (self._shape, self._stride)]
-        return ":".join(parts)
+        return ":".join([show(part, static=static, trailing=False) for part in self._parts()])
 
     def __repr__(self) -> str:
         return f"{show(self._shape)}:{show(self._stride)}"
@@ -359,25 +301,6 @@ def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _plus_one(value: Any) -> Any:
-    return [v + 1 if isinstance(v, int) else tuple(_plus_one(v)) for v in value]
-
-
-def _strides_like(shape: Any, stride: Any) -> tuple[Any, ...]:
-    """Return the strides from left to right; they must be nested like the shape."""
-    found: list[Any] = []
-
-    def walk(s: Any, d: Any) -> bool:
-        if isinstance(s, tuple):
-            return isinstance(d, tuple) and len(s) == len(d) and all(map(walk, s, d))
-        found.append(d)
-        return not isinstance(d, tuple)
-
-    if not walk(shape, stride):
-        raise LayoutError(f"stride {quote(stride)} is not nested like shape {quote(shape)}")
-    return tuple(found)
-
-
 def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
     """Return the offset of a coordinate: ``crd2idx((2, 3), (4, 6), (1, 4))`` is 14.
 
@@ -397,17 +320,15 @@ def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
 
 
 def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
-    if not isinstance(shape, tuple):
-        if isinstance(crd, tuple):
-            raise mismatch(crd, shape)
-        return crd * stride
     if isinstance(crd, tuple):
-        if len(crd) != len(shape):
+        if not isinstance(shape, tuple) or len(crd) != len(shape):
             raise mismatch(crd, shape)
         offset: Any = 0
         for c, s, d in zip(crd, shape, stride, strict=True):
             offset += _crd2idx(c, s, d)
         return offset
+    if not isinstance(shape, tuple):
+        return crd * stride
     if crd < 0:
         raise LayoutError(f"index {crd} is negative; a 1-D index into {show(shape)} starts at 0")
     return trusted(shape, stride)._at(crd)
@@ -439,7 +360,7 @@ def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, Any]:
     if crd is None:
         return layout, 0
     shape, stride, offset = _slice(crd, layout.shape, layout.stride)
-    return trusted(tuple(shape), tuple(stride)), offset
+    return trusted(shape, stride), offset
 
 
 def slice_(crd: Any, layout: Any) -> Any:
@@ -447,19 +368,12 @@ def slice_(crd: Any, layout: Any) -> Any:
     return slice_and_offset(crd, layout)[0]
 
 
-def _slice(crd: Any, shape: Any, stride: Any) -> tuple[list[Any], list[Any], Any]:
+def _slice(crd: Any, shape: Any, stride: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
     if crd is None:
-        return [shape], [stride], 0
+        return (shape,), (stride,), 0
     if not has_none(crd):
-        return [], [], _crd2idx(crd, shape, stride)
+        return (), (), _crd2idx(crd, shape, stride)
     if not isinstance(shape, tuple) or len(crd) != len(shape):
         raise mismatch(crd, shape)
-    shapes: list[Any] = []
-    strides: list[Any] = []
-    offset: Any = 0
-    for c, s, d in zip(crd, shape, stride, strict=True):
-        more_shapes, more_strides, more_offset = _slice(c, s, d)
-        shapes += more_shapes
-        strides += more_strides
-        offset += more_offset
-    return shapes, strides, offset
+    shapes, strides, offsets = zip(*map(_slice, crd, shape, stride), strict=True)
+    return sum(shapes, ()), sum(strides, ()), sum(offsets)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import check, is_int, rebuild
-from tilelab.layout.layout import Layout, Shaped, trusted
-from tilelab.layout.simplify import int_modes
+from tilelab.layout.inttuple import check, is_int
+from tilelab.layout.layout import Layout
+from tilelab.layout.simplify import int_modes, nested
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
+from tilelab.layout.values import Shaped
 
 
 def upcast(layout: Any, n: int) -> Any:
@@ -42,7 +43,7 @@ def upcast(layout: Any, n: int) -> Any:
             strides.append(step // size)
     if inside >= n:
         raise LayoutError(f"modes of {layout} overlap inside vectors of {n}")
-    return trusted(rebuild(layout.shape, iter(shapes)), rebuild(layout.shape, iter(strides)))
+    return nested(layout.shape, shapes, strides)
 
 
 def downcast(layout: Any, n: int) -> Any:
@@ -66,7 +67,7 @@ def downcast(layout: Any, n: int) -> Any:
         raise LayoutError(f"{layout} has {found} of stride 1 that could hold the {n} parts of an element")
     shapes = [extent * n if i == units[0] else extent for i, extent in enumerate(shape)]
     strides = [step if i == units[0] else step * n for i, step in enumerate(stride)]
-    return trusted(rebuild(layout.shape, iter(shapes)), rebuild(layout.shape, iter(strides)))
+    return nested(layout.shape, shapes, strides)
 
 
 def recast(layout: Any, old_bits: int, new_bits: int) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import is_int
+from tilelab.layout.inttuple import is_int, rebuild
 from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
 
 
@@ -14,6 +15,11 @@ def from_modes(shape: Any, stride: Any) -> Layout:
     if len(shape) > 1:
         return trusted(tuple(shape), tuple(stride))
     return trusted(shape[0], stride[0]) if shape else trusted(1, 0)
+
+
+def nested(shape: Any, shapes: Iterable[Any], strides: Iterable[Any]) -> Layout:
+    """Make the layout nested like a shape, with the given extents and strides in the places of its integers."""
+    return trusted(rebuild(shape, iter(shapes)), rebuild(shape, iter(strides)))
 
 
 def merged(shapes: Any, strides: Any) -> tuple[list[Any], list[Any]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.inttuple import check, has_none
-from tilelab.layout.layout import Frozen, Layout, Shaped, slice_and_offset
+from tilelab.layout.layout import Layout, slice_and_offset
+from tilelab.layout.values import Frozen, Shaped
 
 
 class Swizzle(Frozen):

@@ -132,6 +132,7 @@ def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
         "device": runtime.getDeviceProperties(0)["name"].decode(),
         **dict(zip(names, (text.strip() for text in smi), strict=False)),
         "cuda_driver": f"{driver // 1000}.{driver % 1000 // 10}",
+        "nvrtc": "{}.{}".format(*cupy.cuda.nvrtc.getVersion()),
         "toolkit": f"{toolkit // 1000}.{toolkit % 1000 // 10}",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "distribution": distribution,

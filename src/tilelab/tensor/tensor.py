@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.layout.basis import ArithTuple
-from tilelab.layout.divide import zipped_divide
+from tilelab.layout.construct import make_identity_layout
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import check, has_none, idx2crd, is_int, leaves, product, product_each, rebuild, show
-from tilelab.layout.layout import Layout, Shaped, as_layout, slice_and_offset
-from tilelab.layout.products import make_identity_layout
-from tilelab.layout.simplify import int_modes, merged
-from tilelab.layout.storage import alike, described, flat_view, kind_of, strided
+from tilelab.layout.inttuple import check, has_none, is_int, leaves, product, product_each, rebuild, show
+from tilelab.layout.layout import Layout, as_layout, slice_and_offset
+from tilelab.layout.simplify import merged
 from tilelab.layout.swizzle import ComposedLayout
 from tilelab.layout.tables import offset_table
-from tilelab.layout.tuples import dice, wrap
+from tilelab.layout.values import Shaped
+from tilelab.tensor.storage import alike, described, flat_view, kind_of, strided
 
 
 class Tensor(Shaped):
@@ -206,96 +205,6 @@ def make_identity_tensor(shape: Any) -> Tensor:
     return make_tensor(rebuild(layout.shape, iter([0] * len(list(leaves(layout.shape))))), layout)
 
 
-def _as_tensor(value: Any) -> Tensor:
+def as_tensor(value: Any) -> Tensor:
+    """Return a tensor as it is, and a layout as the tensor of its offsets."""
     return value if isinstance(value, Tensor) else make_tensor(0, as_layout(value, "a tensor or layout"))
-
-
-def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Tensor:
-    """Return one tile: ``zipped_divide`` by ``tiler``, then the tile at ``coord`` (``None`` keeps a mode of tiles)."""
-    tensor = _as_tensor(tensor)
-    pair = zipped_divide(tensor, tiler)
-    inner, outer = pair.shape
-    rest = check(coord, "coordinate", (type(None),))
-    if isinstance(rest, tuple) and isinstance(outer, tuple):
-        rest += (None,) * (len(outer) - len(rest))
-    keep = (None,) * len(inner) if isinstance(inner, tuple) else None
-    return pair[keep, rest]  # type: ignore[no-any-return]
-
-
-def outer_partition(tensor: Any, tiler: Any, coord: Any) -> Tensor:
-    """Return one element of every tile: ``zipped_divide`` by ``tiler``, then the element ``coord`` of each tile."""
-    tensor = _as_tensor(tensor)
-    pair = zipped_divide(tensor, tiler)
-    inner, outer = pair.shape
-    inside = check(coord, "coordinate", (type(None),))
-    if isinstance(inside, tuple) and isinstance(inner, tuple):
-        inside += (None,) * (len(inner) - len(inside))
-    keep = (None,) * len(outer) if isinstance(outer, tuple) else None
-    return pair[inside, keep]  # type: ignore[no-any-return]
-
-
-def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Tensor:
-    """Return the tile of a tensor that a block works on.
-
-    Parameters
-    ----------
-    tensor
-        A tensor, or a layout (then elements are offsets).
-    tiler
-        The shape of a tile.
-    coord
-        Which tile; ``None`` keeps all along that mode.
-    proj
-        Which modes of ``tiler`` and ``coord`` this tensor has: an integer keeps one, ``None`` (CuTe's ``X``) drops it.
-
-    Examples
-    --------
-    >>> local_tile(Layout((8, 16), (16, 1)), (4, 4), (1, 3))
-    76 o (4,4):(16,1)
-    """
-    return inner_partition(tensor, _diced(proj, tiler), _diced(proj, coord))
-
-
-def local_partition(tensor: Any, layout: Any, index: Any, proj: Any = None) -> Tensor:
-    """Return the elements of a tile that one thread works on.
-
-    Parameters
-    ----------
-    tensor
-        A tensor, or a layout (then elements are offsets).
-    layout
-        Where the threads stand: coordinate → thread. A mode of stride 0 gives all its threads coordinate 0.
-    index
-        Which thread.
-    proj
-        Which modes of ``layout`` this tensor has: an integer keeps one, ``None`` (CuTe's ``X``) drops it.
-
-    Raises
-    ------
-    LayoutError
-        When no coordinate of ``layout`` is that thread.
-
-    Examples
-    --------
-    >>> local_partition(Layout((8, 8), (8, 1)), Layout((2, 4), (4, 1)), 5)
-    9 o (4,2):(16,4)
-    """
-    threads = layout
-    int_modes(threads, "local_partition")
-    coordinate = idx2crd(index, threads.shape, threads.stride)
-    if threads(coordinate) != index:
-        raise LayoutError(f"thread {quote(index)} stands nowhere in the layout {threads} of threads")
-    flat = tuple([crd2index(c, s) for c, s in zip(wrap(coordinate), wrap(threads.shape), strict=True)])
-    tile = product_each(threads.shape)
-    return outer_partition(tensor, _diced(proj, tile), _diced(proj, flat))
-
-
-def crd2index(coordinate: Any, shape: Any) -> int:
-    """Return the 1-D index of a coordinate of one mode."""
-    return Layout(shape)(coordinate)  # type: ignore[no-any-return]
-
-
-def _diced(proj: Any, value: Any) -> Any:
-    if proj is None or value is None:
-        return value
-    return dice(check(proj, "projection", (type(None),)), tuple(value) if isinstance(value, list) else value)
