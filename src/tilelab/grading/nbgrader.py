@@ -180,8 +180,12 @@ def write(cell: NotebookNode, judged: Judged) -> None:
 
 
 def _why(cell: NotebookNode) -> str:
-    """Return the last error of a cell in one line, or ``""``."""
-    errors = [f"{output.ename}: {output.evalue}" for output in cell.outputs if output.output_type == "error"]
+    """Return the last error of a cell in one line, or ``""``; our own errors say all in their words."""
+    errors = [
+        str(output.evalue) if output.ename == GradingError.__name__ else f"{output.ename}: {output.evalue}"
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
     return " ".join(errors[-1].split())[:300] if errors else ""
 
 

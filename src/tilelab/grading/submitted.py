@@ -17,6 +17,8 @@ from tilelab.grading.errors import GradingError
 #: Key in a notebook's and a cell's metadata under which the grader notes what happened on the way.
 NOTES = "tilelab"
 MAX_FILE_BYTES = 50_000_000
+#: What JSON calls its values.
+JSON_WORDS = {type(None): "null", bool: "truth value", int: "number", float: "number", str: "string", list: "list"}
 
 
 def read_submitted(path: str | Path) -> NotebookNode:
@@ -51,7 +53,7 @@ def read_submitted(path: str | Path) -> NotebookNode:
     except ValueError as error:
         raise GradingError(f"{file.name} is no complete notebook file ({error}); save it again from Jupyter") from None
     if not isinstance(content, dict):
-        raise GradingError(f"{file.name} is not a notebook: it holds a JSON {type(content).__name__}")
+        raise GradingError(f"{file.name} is not a notebook: it holds a JSON {JSON_WORDS[type(content)]}")
     return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
 
 
