@@ -209,6 +209,14 @@ def test_a_missing_notebook_is_recorded_as_zero_with_the_reason(course, files, w
     assert (course.root / "feedback" / student / "exercises" / "exercise_1.html").exists()
 
 
+def test_a_link_in_place_of_the_notebook_is_not_followed(course):
+    folder = hand_in(course, "links", "exercises")
+    (folder / "exercise_1.ipynb").symlink_to(course.root / "source" / "exercises" / "exercise_1.ipynb")
+    result = course.grade("exercises", "links")
+    assert (result.status, scores(result)) == ("graded", (0, 0, 0))
+    assert "exercise_1.ipynb is a link" in said(result)
+
+
 def test_what_is_graded_is_kept_until_something_else_is_handed_in(course):
     folder = hand_in(course, "keeps", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
     (folder / "timestamp.txt").write_text("2026-01-01 10:00:00 UTC")
