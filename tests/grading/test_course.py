@@ -108,8 +108,8 @@ CLASS = {
     ),
     "redefines submit": (
         lambda: solved("exercise_1", {"exercise_1_prediction": FORGE.format(record={"score": 2, "points": 2})}),
-        (0, 0, 0),
-        "not an answer record",
+        (2, 1, 1),
+        "this notebook redefines submit: the course's own was called",
     ),
     "forges a record": (
         lambda: solved(
@@ -120,13 +120,46 @@ CLASS = {
                 )
             },
         ),
-        (0, 1, 0),  # an answer typed into a record is an answer
-        "table: the table is not a list of rows",
+        (2, 1, 1),  # by the answers, not by the record
+        "this notebook redefines submit",
     ),
     "silences submit": (
         lambda: solved("exercise_1", {"exercise_1_prediction": "def submit(*a, **k): pass"}),
+        (2, 1, 1),
+        "this notebook redefines submit",
+    ),
+    "redefines submit, wrongly answered": (
+        lambda: solved(
+            "exercise_1",
+            {
+                "exercise_1_prediction": FORGE.format(record={"score": 2, "points": 2}),
+                "exercise_1_table_answer": WRONG_TABLE,
+            },
+        ),
+        (1.67, 1, 1),
+        "this notebook redefines submit",
+    ),
+    "prints a record in an answer cell": (
+        lambda: solved(
+            "exercise_1",
+            {
+                "exercise_1_order_answer": "order = 'row-major'\n"
+                + FORGE.format(
+                    record={"version": 1, "problem": "exercise_1", "answers": {"order": "column-major"}, "score": 2}
+                ).replace("submit", "forged")
+                + "\nforged()"
+            },
+        ),
+        (2, 0, 1),
+        "order: not right",
+    ),
+    "changes how cells run": (
+        lambda: solved(
+            "exercise_1",
+            {"exercise_1_prediction": "get_ipython().input_transformers_cleanup.append(lambda lines: ['pass\\n'])"},
+        ),
         (0, 0, 0),
-        "no answer was recorded",
+        "no answer was recorded: the cell that hands it in ran and recorded nothing",
     ),
     "answers twice": (
         lambda: solved(
@@ -136,8 +169,8 @@ CLASS = {
                 "def submit(*a, **k):\n    _submit(*a, **k)\n    _submit(*a, **k)\n"
             },
         ),
-        (0, 0, 0),
-        "2 answers were recorded",
+        (2, 1, 1),
+        "this notebook redefines submit",
     ),
     "floods": (
         lambda: solved("exercise_1", {"exercise_1_prediction": "for _ in range(60): print('x' * 100_000)"}),
@@ -275,7 +308,7 @@ def test_plain_nbgrader_autograde_runs_the_same_judge(course):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("student", ["right", "redefines submit", "silences submit"])
+@pytest.mark.parametrize("student", ["right", "redefines submit", "silences submit", "forges a record"])
 def test_without_our_configuration_an_answer_is_worth_nothing(course, tmp_path, student):
     bare = NbGraderAPI(config=Config(CourseDirectory={"root": str(tmp_path), "course_id": "bare"}))
     (tmp_path / "source").symlink_to(course.root / "source")

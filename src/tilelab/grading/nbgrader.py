@@ -5,6 +5,7 @@ nbgrader autogrades in two passes. The first reads the submission and repairs it
 scores (`SaveVerdicts`).
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
 
 #: Key of an output's metadata that marks it as the judge's, and of the resources that carry verdicts to the gradebook.
 REPORT = "tilelab_report"
+#: Source that gives the name ``submit`` another meaning.
+REDEFINED = re.compile(
+    r"^[ \t]*(?:(?:async\s+)?def\s+submit\b|class\s+submit\b|submit\s*=(?!=)|(?:from|import)\b.*\bas\s+submit\b)", re.M
+)
+OWN_SUBMIT = "this notebook redefines submit: the course's own was called, with your answers"
+SILENT = "the cell that hands it in ran and recorded nothing: this notebook changes how cells run or what they show"
 
 
 def configure(config: Config, checks: str | Path, limits: str | Path = "") -> None:
@@ -151,6 +158,7 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
     """
     unread = nb.metadata.get(NOTES, {}).get("unread", "")
     lost = _lost_earlier(nb)
+    redefined = [OWN_SUBMIT] if any(REDEFINED.search(c.source) for c in nb.cells if c.cell_type == "code") else []
     judged = {}
     for place, cell in enumerate(nb.cells):
         if not utils.is_grade(cell) or utils.is_solution(cell) or cell.cell_type != "code":
@@ -164,7 +172,8 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
             verdict = Judged(name, points, 0.0, 0.0, (unread,))
         else:
             records = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
-            verdict = judge.judge(name, points, records, notes(cell) + lost[place], _why(cell))
+            why = _why(cell) or ("" if records else SILENT)
+            verdict = judge.judge(name, points, records, notes(cell) + redefined + lost[place], why)
         write(cell, verdict)
         judged[name] = verdict
     return judged

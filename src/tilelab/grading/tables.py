@@ -35,7 +35,12 @@ def strange_cells(table: list[list[object]], most: int = 6) -> str:
 
 def wrong_cells(table: list[list[object]], right: Callable[[int, int], int]) -> list[tuple[int, int]]:
     """Return the coordinates whose value is not ``right(i, j)``, row by row. `misshapen` must have passed."""
-    return [(i, j) for i, row in enumerate(table) for j, value in enumerate(row) if not (_whole(value) and value == right(i, j))]
+    return [
+        (i, j)
+        for i, row in enumerate(table)
+        for j, value in enumerate(row)
+        if not (_whole(value) and value == right(i, j))
+    ]
 
 
 def listed(cells: list[tuple[int, int]], most: int = 6) -> str:
