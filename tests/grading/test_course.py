@@ -250,6 +250,14 @@ def test_a_link_in_place_of_the_notebook_is_not_followed(course):
     assert "exercise_1.ipynb is a link" in said(result)
 
 
+@pytest.mark.parametrize("student", ["b_[bold]name", "who?", "st*r"])
+def test_a_name_with_the_characters_of_a_pattern_gets_feedback_of_its_own(course, student):
+    hand_in(course, student, "exercises", ("exercise_1.ipynb", b"broken"))
+    result = course.grade("exercises", student)
+    assert (result.status, result.message) == ("graded", "")
+    assert (course.root / "feedback" / student / "exercises" / "exercise_1.html").is_file()
+
+
 def test_what_is_graded_is_kept_until_something_else_is_handed_in(course):
     folder = hand_in(course, "keeps", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
     (folder / "timestamp.txt").write_text("2026-01-01 10:00:00 UTC")

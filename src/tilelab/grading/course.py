@@ -5,6 +5,7 @@ for a reason that is not the learner's keeps the grade it had and is reported. K
 again, grading goes on where it was.
 """
 
+import glob
 import os
 import re
 import shutil
@@ -285,7 +286,8 @@ class Course:
         """Write one student's feedback; return what stopped it, or ``""``."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
-            done = self.api.generate_feedback(assignment, student, force=True)
+            # nbgrader takes a student's name as a pattern
+            done = self.api.generate_feedback(assignment, glob.escape(student), force=True)
         return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
