@@ -1,6 +1,7 @@
 """A class with right, wrong, broken and hostile submissions, graded through nbgrader's own steps."""
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -313,6 +314,17 @@ def test_plain_nbgrader_autograde_runs_the_same_judge(course):
             submission = gradebook.find_submission("exercises", f"plain {student}")
             found = {grade.name: grade.score for notebook in submission.notebooks for grade in notebook.grades}
         assert found == dict(zip(PARTS, CLASS[student][1], strict=True))
+
+
+@pytest.mark.slow
+def test_plain_nbgrader_finds_its_programs_in_an_environment_that_is_not_activated(tmp_path):
+    course = make_course(tmp_path / "course", problems=["exercise_1"])
+    (course.root / "gradebook.db").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", "exercises"]
+    environment = os.environ | {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=course.root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (course.root / "gradebook.db").stat().st_size > 0
 
 
 @pytest.mark.slow

@@ -6,10 +6,7 @@ again, grading goes on where it was.
 """
 
 import glob
-import os
 import re
-import shutil
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -114,7 +111,6 @@ class Course:
             raise GradingError(
                 f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}"
             )
-        _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
 
@@ -379,13 +375,6 @@ def _kernelspec(source: Path) -> dict[str, Any]:
     """Return which kernel a notebook was released for."""
     found = nbformat.read(source, 4).metadata.get("kernelspec") if source.is_file() else None
     return dict(found or {"name": "python3", "display_name": "Python 3", "language": "python"})
-
-
-def _put_alembic_on_path() -> None:
-    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
-    beside = Path(sys.executable).parent
-    if shutil.which("alembic") is None and (beside / "alembic").is_file():
-        os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
 
 
 def _reason(outcome: dict[str, Any]) -> str:

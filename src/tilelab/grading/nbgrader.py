@@ -5,7 +5,10 @@ nbgrader autogrades in two passes. The first reads the submission and repairs it
 scores (`SaveVerdicts`).
 """
 
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,7 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
     limits : path, optional
         The course's ``limits.toml``: what a notebook may use.
     """
+    _put_alembic_on_path()
     config.ContainedExecute.limits = str(limits)
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
@@ -65,6 +69,13 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
+
+
+def _put_alembic_on_path() -> None:
+    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
+    beside = Path(sys.executable).parent
+    if shutil.which("alembic") is None and (beside / "alembic").is_file():
+        os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
 
 
 class SubmissionExporter(NotebookExporter):
