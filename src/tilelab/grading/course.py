@@ -5,7 +5,6 @@ for a reason that is not the learner's keeps the grade it had and is reported. K
 again, grading goes on where it was.
 """
 
-import glob
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,8 @@ from typing import Any, Literal
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
+from nbgrader.converters import GenerateFeedback
+from nbgrader.utils import capture_log, temp_attrs
 from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
@@ -282,8 +283,11 @@ class Course:
         """Write one student's feedback; return what stopped it, or ``""``."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
-            # nbgrader takes a student's name as a pattern
-            done = self.api.generate_feedback(assignment, glob.escape(student), force=True)
+            with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
+                step = FeedbackOfOne(coursedir=self.api.coursedir, parent=self.api)
+                step.update_config(Config(HTMLExporter={"template_name": "feedback"}))
+                step.force = True
+                done = capture_log(step)
         return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
@@ -354,6 +358,16 @@ class Course:
 
     def _folder(self, step: str, assignment: str, student: str) -> Path:
         return Path(self.api.coursedir.format_path(step, student, assignment))
+
+
+class FeedbackOfOne(GenerateFeedback):
+    """nbgrader's ``GenerateFeedback`` for one student, whose name it would take as a pattern."""
+
+    def init_notebooks(self) -> None:
+        """Find the graded notebooks in the one folder that has exactly this name."""
+        folder = Path(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
+        self.assignments = {str(folder): [str(file) for file in folder.glob("*.ipynb")]}
+        self.notebooks: list[str] = []
 
 
 def work(job: Job) -> Evaluated:
