@@ -92,6 +92,14 @@ def test_a_link_of_ones_own_is_followed(tmp_path, notebook):
     assert "4 of 4" in result.output
 
 
+def test_checks_that_do_not_load_are_named(tmp_path, notebook):
+    (tmp_path / "autograder" / "checks").mkdir(parents=True)
+    (tmp_path / "autograder" / "checks" / "exercise_1.py").write_text("def (")
+    result = run(notebook(), "--course", tmp_path)
+    assert result.exit_code == 1
+    assert "exercise_1.py' does not load: SyntaxError" in result.output
+
+
 def test_a_clone_that_is_not_whole(tmp_path, notebook):
     shutil.copytree(AUTOGRADER / "checks", tmp_path / "clone" / "autograder" / "checks")
     result = run(notebook(), "--course", tmp_path / "clone")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -370,6 +371,12 @@ def files_of(folder):
         (("exercises", "--course", "nowhere"), "no course folder 'nowhere'"),
         (("exercises", "--course", "EMPTY"), "it has no nbgrader_config.py"),
         (("exercises", "--course", "NEW"), "has no gradebook: run nbgrader generate_assignment"),
+        (("exercises", "--course", "ZERO"), "has no gradebook"),
+        (
+            ("exercises", "--course", "clone/autograder"),
+            "run .venv/bin/python tools/make_views.py source && cd autograder",
+        ),
+        (("exercises", "--course", "CHECK"), "exercise_1.py' does not load: SyntaxError"),
         (("exercises", "--course", "PLAIN"), "does not use the judge"),
         (("exercises", "--course", "CORRUPT"), "gradebook"),
         (("exercises", "--course", "BROKEN"), "nbgrader_config.py"),
@@ -381,6 +388,9 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
         "EMPTY": None,
         "NEW": config,
         "CORRUPT": config,
+        "ZERO": config,
+        "clone/autograder": config,
+        "CHECK": config,
         "PLAIN": "c = get_config()",
         "BROKEN": "(",
     }.items():
@@ -388,9 +398,15 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
         if content is not None:
             (tmp_path / name / "nbgrader_config.py").write_text(content)
     (tmp_path / "CORRUPT" / "gradebook.db").write_text("this is no database, but it is long enough to look at" * 50)
-    places = {"COURSE": course.root} | {
-        name: tmp_path / name for name in ("EMPTY", "NEW", "PLAIN", "CORRUPT", "BROKEN")
-    }
+    (tmp_path / "ZERO" / "gradebook.db").touch()
+    (tmp_path / "clone" / "tools").mkdir()
+    (tmp_path / "clone" / "tools" / "make_views.py").touch()
+    shutil.copy(course.root / "gradebook.db", tmp_path / "CHECK")
+    shutil.copytree(course.root / "source", tmp_path / "CHECK" / "source")
+    (tmp_path / "CHECK" / "submitted" / "ada" / "exercises").mkdir(parents=True)
+    (tmp_path / "CHECK" / "checks" / "exercise_1.py").write_text("def (")
+    names = ("EMPTY", "NEW", "PLAIN", "CORRUPT", "BROKEN", "ZERO", "clone/autograder", "CHECK")
+    places = {"COURSE": course.root} | {name: tmp_path / name for name in names}
     before = files_of(course.root) | files_of(tmp_path)
     result = run(*(places.get(argument, argument) for argument in arguments))
     assert result.exit_code == 1

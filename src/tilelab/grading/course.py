@@ -26,6 +26,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
 from tilelab.grading.farm import Farm, kernels
+from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.sandbox.errors import SandboxError
@@ -119,13 +120,23 @@ class Course:
     def gradebook(self) -> Iterator[Any]:
         """Open the gradebook; `GradingError` where there is none (none is made by the way) or it cannot be used."""
         url = self.api.coursedir.db_url
-        if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
-            raise GradingError(f"{str(self.root)!r} has no gradebook: run nbgrader generate_assignment in it first")
+        file = Path(url.removeprefix("sqlite:///"))
+        if url.startswith("sqlite:///") and not (file.is_file() and file.stat().st_size):
+            raise GradingError(f"{str(self.root)!r} has no gradebook: {self._how_to_make_one()}")
         try:
             with Gradebook(url, self.api.coursedir.course_id) as gradebook:
                 yield gradebook
         except DatabaseError as error:
             raise GradingError(f"the gradebook of {str(self.root)!r} cannot be used: {error.orig}") from error
+
+    def _how_to_make_one(self) -> str:
+        """Say which commands make the gradebook."""
+        if (self.root.parent / "tools" / "make_views.py").is_file():
+            return (
+                f"in {str(self.root.parent)!r} run .venv/bin/python tools/make_views.py source && "
+                f"cd {self.root.name} && ../.venv/bin/nbgrader generate_assignment exercises"
+            )
+        return "run nbgrader generate_assignment ASSIGNMENT in it first"
 
     def notebooks(self, assignment: str) -> list[str]:
         """Return the names of an assignment's notebooks, sorted, or raise `GradingError` that lists the assignments."""
@@ -197,7 +208,7 @@ class Course:
         Raises
         ------
         GradingError
-            The sandbox is asked for and has holes, or the gradebook cannot be opened.
+            The sandbox is asked for and has holes, the gradebook cannot be opened, or a check does not load.
         """
         with self.gradebook():
             pass  # says what is wrong before anything runs
@@ -212,6 +223,9 @@ class Course:
                 yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
             if not waiting:
                 return
+            judge = Judge(self._checks)
+            for notebook in self.notebooks(assignment):
+                judge.load(notebook)
             if sandboxed:
                 self.require_sandbox()
             with Farm(min(workers, len(waiting))) as farm:

@@ -65,6 +65,7 @@ def check_notebook(path: str | Path, course: Path | None = None, sandboxed: bool
     name = _problem_of(file, notebook)
     root = course or find_course(file.parent)
     judge = Judge(root / "autograder" / "checks")
+    judge.load(name)
     released = _released(root, name)
     restore(notebook, plan_of(released))
     notebook.metadata["kernelspec"] = released.metadata["kernelspec"]
