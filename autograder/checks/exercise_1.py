@@ -4,7 +4,7 @@ from typing import Any
 
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.exercise_1 import COLUMNS, ROWS, order_meant
-from tilelab.grading.tables import listed, misshapen, wrong_cells
+from tilelab.grading.tables import listed, misshapen, strange_cells, wrong_cells
 
 
 def check_table(answers: dict[str, Any]) -> Verdict:
@@ -22,6 +22,7 @@ def check_table(answers: dict[str, Any]) -> Verdict:
         (cells - len(wrong)) / cells,
         (
             f"table: {cells - len(wrong)} of {cells} offsets are right; not right: {listed(wrong, most=cells)}",
+            *filter(None, (strange_cells(table),)),
             "where to look: each coordinate times its own stride, then the sum; the first stride is the row's",
         ),
     )
@@ -43,4 +44,6 @@ def check_contiguous(answers: dict[str, Any]) -> Verdict:
         return Verdict(0.0, ("contiguous: not answered",))
     if contiguous is True:
         return Verdict(1.0, ("contiguous: right",))
+    if not isinstance(contiguous, bool):
+        return Verdict(0.0, (f"contiguous: write True or False, without quotes, not {contiguous!r:.40}",))
     return Verdict(0.0, ("contiguous: not right. Sort the twelve offsets and look for gaps",))

@@ -288,7 +288,7 @@ CASES: dict[str, Case] = {
     "input_transformer": first(
         "get_ipython().input_transformers_cleanup.append(lambda lines: ['pass\\n'])", NOTHING, "no answer was recorded"
     ),
-    "partial_credit_forge": first(FORGE, NOTHING, "not an answer record"),
+    "partial_credit_forge": first(FORGE, ALL, "redefines submit"),
     "post_run_display": first(HOOK, NOTHING, "answers were recorded"),
     # in the page
     "xss": changed(scripts_everywhere, ALL),

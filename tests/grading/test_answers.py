@@ -30,12 +30,38 @@ def nested(depth):
     return value
 
 
+def holding_itself():
+    value = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("answer", "recorded"),
+    [
+        (math.nan, "nan"),
+        ([1.0, -math.inf], [1.0, "-inf"]),
+        ([10**5000], ["a whole number of 16,610 bits"]),
+        ("\ud800", "\\ud800"),
+        ({"\udc00": 1}, {"\\udc00": 1}),
+        ("\u00e9 \U0001f642", "\u00e9 \U0001f642"),
+    ],
+)
+def test_a_value_that_json_cannot_hold_is_recorded_as_words(answer, recorded):
+    assert record("exercise_1", {"table": answer})["answers"] == {"table": recorded}
+
+
+def test_arrays_hold_such_values_too():
+    numpy = pytest.importorskip("numpy")
+    assert record("exercise_1", {"table": numpy.array([1.0, numpy.inf])})["answers"] == {"table": [1.0, "inf"]}
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (math.nan, "not finite"),
-        ([1.0, math.inf], "not finite"),
         (nested(30), "nested more than 20 deep"),
+        (nested(500), "nested more than 20 deep"),
+        (holding_itself(), "or holds itself"),
         ("x" * MAX_BYTES, "the limit is 1,000,000"),
         ({1, 2}, "a set cannot be handed in"),
         (print, "built-in function print"),
@@ -65,6 +91,8 @@ def test_the_judge_reads_a_record_and_drops_what_does_not_belong():
         (["full marks"], "not an answer record"),
         ([GOOD | {"answers": {"order": math.nan}}], "not finite"),
         ([GOOD | {"answers": {"order": nested(5000)}}], "nested too deep"),
+        ([GOOD | {"answers": {"order": nested(900)}}], "nested"),
+        ([GOOD | {"answers": {"order": 10**5000}}], "a whole number of thousands of digits"),
         ([GOOD | {"answers": {"order": b"bytes"}}], "not plain data"),
     ],
 )

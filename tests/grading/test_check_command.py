@@ -1,6 +1,7 @@
 """``tilelab check``: the judge for one notebook, without a course."""
 
 import json
+import os
 import shutil
 
 import nbformat
@@ -66,6 +67,37 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(tmp_path, name, cont
     assert words in result.output
     assert len(result.output.strip().splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda place: place.mkdir(), "is a folder, not a notebook file"),
+        (lambda place: place.symlink_to("nowhere"), "is a link, not a notebook file"),
+        (lambda place: place.symlink_to("/dev/zero"), "is a device or a pipe, not a notebook file"),
+        (os.mkfifo, "is a device or a pipe, not a notebook file"),
+    ],
+)
+def test_what_is_no_file_is_called_what_it_is(tmp_path, make, words):
+    make(tmp_path / "exercise_1.ipynb")
+    result = run(tmp_path / "exercise_1.ipynb")
+    assert result.exit_code == 1
+    assert words in result.output
+
+
+def test_a_link_of_ones_own_is_followed(tmp_path, notebook):
+    (tmp_path / "link.ipynb").symlink_to(notebook())
+    result = run(tmp_path / "link.ipynb")
+    assert result.exit_code == 0, result.output
+    assert "4 of 4" in result.output
+
+
+def test_checks_that_do_not_load_are_named(tmp_path, notebook):
+    (tmp_path / "autograder" / "checks").mkdir(parents=True)
+    (tmp_path / "autograder" / "checks" / "exercise_1.py").write_text("def (")
+    result = run(notebook(), "--course", tmp_path)
+    assert result.exit_code == 1
+    assert "exercise_1.py' does not load: SyntaxError" in result.output
 
 
 def test_a_clone_that_is_not_whole(tmp_path, notebook):

@@ -1,7 +1,9 @@
 """A class with right, wrong, broken and hostile submissions, graded through nbgrader's own steps."""
 
 import json
+import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -108,8 +110,8 @@ CLASS = {
     ),
     "redefines submit": (
         lambda: solved("exercise_1", {"exercise_1_prediction": FORGE.format(record={"score": 2, "points": 2})}),
-        (0, 0, 0),
-        "not an answer record",
+        (2, 1, 1),
+        "this notebook redefines submit: the course's own was called",
     ),
     "forges a record": (
         lambda: solved(
@@ -120,13 +122,46 @@ CLASS = {
                 )
             },
         ),
-        (0, 1, 0),  # an answer typed into a record is an answer
-        "table: the table is not a list of rows",
+        (2, 1, 1),  # by the answers, not by the record
+        "this notebook redefines submit",
     ),
     "silences submit": (
         lambda: solved("exercise_1", {"exercise_1_prediction": "def submit(*a, **k): pass"}),
+        (2, 1, 1),
+        "this notebook redefines submit",
+    ),
+    "redefines submit, wrongly answered": (
+        lambda: solved(
+            "exercise_1",
+            {
+                "exercise_1_prediction": FORGE.format(record={"score": 2, "points": 2}),
+                "exercise_1_table_answer": WRONG_TABLE,
+            },
+        ),
+        (1.67, 1, 1),
+        "this notebook redefines submit",
+    ),
+    "prints a record in an answer cell": (
+        lambda: solved(
+            "exercise_1",
+            {
+                "exercise_1_order_answer": "order = 'row-major'\n"
+                + FORGE.format(
+                    record={"version": 1, "problem": "exercise_1", "answers": {"order": "column-major"}, "score": 2}
+                ).replace("submit", "forged")
+                + "\nforged()"
+            },
+        ),
+        (2, 0, 1),
+        "order: not right",
+    ),
+    "changes how cells run": (
+        lambda: solved(
+            "exercise_1",
+            {"exercise_1_prediction": "get_ipython().input_transformers_cleanup.append(lambda lines: ['pass\\n'])"},
+        ),
         (0, 0, 0),
-        "no answer was recorded",
+        "no answer was recorded: the cell that hands it in ran and recorded nothing",
     ),
     "answers twice": (
         lambda: solved(
@@ -136,8 +171,8 @@ CLASS = {
                 "def submit(*a, **k):\n    _submit(*a, **k)\n    _submit(*a, **k)\n"
             },
         ),
-        (0, 0, 0),
-        "2 answers were recorded",
+        (2, 1, 1),
+        "this notebook redefines submit",
     ),
     "floods": (
         lambda: solved("exercise_1", {"exercise_1_prediction": "for _ in range(60): print('x' * 100_000)"}),
@@ -209,6 +244,22 @@ def test_a_missing_notebook_is_recorded_as_zero_with_the_reason(course, files, w
     assert (course.root / "feedback" / student / "exercises" / "exercise_1.html").exists()
 
 
+def test_a_link_in_place_of_the_notebook_is_not_followed(course):
+    folder = hand_in(course, "links", "exercises")
+    (folder / "exercise_1.ipynb").symlink_to(course.root / "source" / "exercises" / "exercise_1.ipynb")
+    result = course.grade("exercises", "links")
+    assert (result.status, scores(result)) == ("graded", (0, 0, 0))
+    assert "exercise_1.ipynb is a link" in said(result)
+
+
+@pytest.mark.parametrize("student", ["b_[bold]name", "who?", "st*r"])
+def test_a_name_with_the_characters_of_a_pattern_gets_feedback_of_its_own(course, student):
+    hand_in(course, student, "exercises", ("exercise_1.ipynb", b"broken"))
+    result = course.grade("exercises", student)
+    assert (result.status, result.message) == ("graded", "")
+    assert (course.root / "feedback" / student / "exercises" / "exercise_1.html").is_file()
+
+
 def test_what_is_graded_is_kept_until_something_else_is_handed_in(course):
     folder = hand_in(course, "keeps", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
     (folder / "timestamp.txt").write_text("2026-01-01 10:00:00 UTC")
@@ -267,7 +318,18 @@ def test_plain_nbgrader_autograde_runs_the_same_judge(course):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("student", ["right", "redefines submit", "silences submit"])
+def test_plain_nbgrader_finds_its_programs_in_an_environment_that_is_not_activated(tmp_path):
+    course = make_course(tmp_path / "course", problems=["exercise_1"])
+    (course.root / "gradebook.db").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", "exercises"]
+    environment = os.environ | {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=course.root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (course.root / "gradebook.db").stat().st_size > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("student", ["right", "redefines submit", "silences submit", "forges a record"])
 def test_without_our_configuration_an_answer_is_worth_nothing(course, tmp_path, student):
     bare = NbGraderAPI(config=Config(CourseDirectory={"root": str(tmp_path), "course_id": "bare"}))
     (tmp_path / "source").symlink_to(course.root / "source")
@@ -309,6 +371,12 @@ def files_of(folder):
         (("exercises", "--course", "nowhere"), "no course folder 'nowhere'"),
         (("exercises", "--course", "EMPTY"), "it has no nbgrader_config.py"),
         (("exercises", "--course", "NEW"), "has no gradebook: run nbgrader generate_assignment"),
+        (("exercises", "--course", "ZERO"), "has no gradebook"),
+        (
+            ("exercises", "--course", "clone/autograder"),
+            "run .venv/bin/python tools/make_views.py source && cd autograder",
+        ),
+        (("exercises", "--course", "CHECK"), "exercise_1.py' does not load: SyntaxError"),
         (("exercises", "--course", "PLAIN"), "does not use the judge"),
         (("exercises", "--course", "CORRUPT"), "gradebook"),
         (("exercises", "--course", "BROKEN"), "nbgrader_config.py"),
@@ -320,6 +388,9 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
         "EMPTY": None,
         "NEW": config,
         "CORRUPT": config,
+        "ZERO": config,
+        "clone/autograder": config,
+        "CHECK": config,
         "PLAIN": "c = get_config()",
         "BROKEN": "(",
     }.items():
@@ -327,9 +398,15 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(course, tmp_path, ar
         if content is not None:
             (tmp_path / name / "nbgrader_config.py").write_text(content)
     (tmp_path / "CORRUPT" / "gradebook.db").write_text("this is no database, but it is long enough to look at" * 50)
-    places = {"COURSE": course.root} | {
-        name: tmp_path / name for name in ("EMPTY", "NEW", "PLAIN", "CORRUPT", "BROKEN")
-    }
+    (tmp_path / "ZERO" / "gradebook.db").touch()
+    (tmp_path / "clone" / "tools").mkdir()
+    (tmp_path / "clone" / "tools" / "make_views.py").touch()
+    shutil.copy(course.root / "gradebook.db", tmp_path / "CHECK")
+    shutil.copytree(course.root / "source", tmp_path / "CHECK" / "source")
+    (tmp_path / "CHECK" / "submitted" / "ada" / "exercises").mkdir(parents=True)
+    (tmp_path / "CHECK" / "checks" / "exercise_1.py").write_text("def (")
+    names = ("EMPTY", "NEW", "PLAIN", "CORRUPT", "BROKEN", "ZERO", "clone/autograder", "CHECK")
+    places = {"COURSE": course.root} | {name: tmp_path / name for name in names}
     before = files_of(course.root) | files_of(tmp_path)
     result = run(*(places.get(argument, argument) for argument in arguments))
     assert result.exit_code == 1

@@ -38,7 +38,10 @@ def score(judge, part, answers):
         ([["0", "3", "6", "9"]] * 3, 0, "'0'"),
         (None, 0, "not a list of rows"),
         ("0 3 6 9", 0, "not a list of rows"),
-        ([[True, 3, 6, 9], *RIGHT[1:]], 0, "holds True"),
+        ([[True, 3, 6, 9], *RIGHT[1:]], 1.83, r"11 of 12 .* cell \(0,0\) holds True"),
+        ([RIGHT[0], [True, 4, 7, 10], RIGHT[2]], 1.83, r"not right: \(1,0\) cell \(1,0\) holds True"),
+        ([["x", 3, 6, 9], [1, "inf", 7, 10], RIGHT[2]], 1.67, r"\(0,0\) holds 'x', cell \(1,1\) holds 'inf'"),
+        ([[0, 3, 6, 9], [1, [4], 7, 10], RIGHT[2]], 0, r"cell \(1,1\) holds \[4\]"),
     ],
 )
 def test_the_table_is_judged_by_cell(judge, table, points, words):
@@ -66,6 +69,18 @@ def test_the_table_is_judged_by_cell(judge, table, points, words):
 )
 def test_the_statements(judge, part, answer, points):
     assert score(judge, part, {part: answer}).earned == points
+
+
+@pytest.mark.parametrize("answer", ["True", 1, 1.0, "yes"])
+def test_a_truth_value_of_another_kind_is_told_how_to_be_written(judge, answer):
+    assert "write True or False, without quotes" in score(judge, "contiguous", {"contiguous": answer}).lines[0]
+    assert "write True or False, without quotes" in look("contiguous", contiguous=answer).text
+
+
+def test_an_instant_check_names_a_cell_that_holds_no_number():
+    assert "cell (0,0) holds 'x'" in look("table", table=[["x", 3, 6, 9], *RIGHT[1:]]).text
+    assert look("order", order="row-major", table=[["x", 3, 6, 9], *RIGHT[1:]]).ok
+    assert problem("exercise_1").picture({"table": [["x", 3, 6, 9], *RIGHT[1:]]}) is None
 
 
 def look(part, **answers):

@@ -42,6 +42,16 @@ def test_a_fault_of_the_check_leaves_the_points_to_a_person(tmp_path, check, wor
     assert words in judged.lines[0]
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("def (", r"exercise_1\.py' does not load: SyntaxError"), ("import no_such_module", "No module")],
+)
+def test_checks_that_do_not_load_are_named(tmp_path, source, words):
+    (tmp_path / "exercise_1.py").write_text(source)
+    with pytest.raises(GradingError, match=words):
+        Judge(tmp_path).load("exercise_1")
+
+
 def test_points_that_wait_are_reported_beside_those_earned(tmp_path):
     check = (
         "from tilelab.grading.judge import Verdict\ndef check_order(answers): return Verdict(0.25, ('fast?',), 0.75)\n"

@@ -1,6 +1,7 @@
 """Reading and restoring what was handed in: only sources and claimed ids survive."""
 
 import json
+import os
 import re
 
 import nbformat
@@ -9,7 +10,7 @@ from nbformat import v4
 
 from tilelab.grading import GradingError
 from tilelab.grading.restore import PlannedCell, restore
-from tilelab.grading.submitted import notes, read_submitted
+from tilelab.grading.submitted import MAX_FILE_BYTES, find_notebook, notes, read_submitted
 
 
 def raw(**cell):
@@ -54,6 +55,10 @@ def test_a_readable_file_gives_a_valid_fresh_notebook(tmp_path, content):
         ("é".encode("latin-1"), "not UTF-8"),
         (b"[" * 100_000, "nested too deep"),
         ([], "holds a JSON list"),
+        (b"null", "holds a JSON null"),
+        (b"true", "holds a JSON truth value"),
+        (b"1.5", "holds a JSON number"),
+        (b'"x"', "holds a JSON string"),
         ({"nbformat": 4}, "no list of cells"),
         ({"nbformat": 4, "cells": {}}, "no list of cells"),
         ({"nbformat": 3, "worksheets": 5}, "cannot be converted"),
@@ -71,6 +76,37 @@ def test_a_missing_file_names_what_is_there_instead(tmp_path):
     (tmp_path / "exercise_1-Copy1.ipynb").write_text("{}")
     with pytest.raises(GradingError, match=re.escape("holds exercise_1-Copy1.ipynb. Rename it to exercise_1.ipynb")):
         read_submitted(tmp_path / "exercise_1.ipynb")
+
+
+def _as_link(place):
+    place.with_name("other.json").write_text(json.dumps(NOTEBOOK))
+    place.symlink_to("other.json")
+
+
+#: What a learner may hand in under a notebook's name that is no file, and how it is called.
+NO_FILES = {
+    "a folder": lambda place: place.mkdir(),
+    "a link": _as_link,
+    "a link, ": lambda place: place.symlink_to("nowhere"),
+    "a link, not": lambda place: place.symlink_to("/dev/zero"),
+    "a device or a pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("what", NO_FILES)
+def test_what_is_no_file_is_not_opened_and_is_called_what_it_is(tmp_path, what):
+    NO_FILES[what](tmp_path / "exercise_1.ipynb")
+    with pytest.raises(GradingError, match=re.escape(f"exercise_1.ipynb is {what}")) as caught:
+        read_submitted(find_notebook(tmp_path, "exercise_1", (), ())[0])
+    assert "Rename" not in str(caught.value)
+
+
+def test_a_file_that_is_too_large(tmp_path):
+    file = tmp_path / "exercise_1.ipynb"
+    with file.open("wb") as opened:
+        opened.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(GradingError, match="larger than 50 MB"):
+        read_submitted(file)
 
 
 def planned(name, *, grade=False, solution=False, source="released"):

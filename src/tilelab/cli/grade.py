@@ -68,7 +68,8 @@ def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["R
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     results = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"grading {assignment}", total=total)
         for result in graded:
             results.append(result)

@@ -10,6 +10,7 @@ both hold the same limits. Loads nothing but the standard library and the layout
 
 import inspect
 import json
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -23,6 +24,8 @@ VERSION = 1
 MAX_BYTES = 1_000_000
 #: Lists and objects inside one another.
 MAX_DEPTH = 20
+#: Bits of a whole number: what fits in a float too.
+MAX_BITS = 1023
 
 
 def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
@@ -35,6 +38,8 @@ def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
     answers : mapping
         The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, dicts, whatever turns itself
         into those with ``tolist()`` (arrays and their scalars), layouts (as text) and functions (as their source).
+        What JSON cannot hold inside them (infinity, half a character) is recorded as words, so that it costs its own
+        cell and no other.
 
     Returns
     -------
@@ -44,30 +49,43 @@ def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
     Raises
     ------
     GradingError
-        An answer is not plain data, not finite, too deep or too large.
+        An answer is not plain data, too deep or too large.
     """
     made = {"version": VERSION, "problem": problem, "answers": plain(dict(answers))}
     return read([made], problem)
 
 
-def plain(value: object) -> Any:
+def plain(value: object, depth: int = 0) -> Any:
     """Turn an answer into JSON's own types, or raise `GradingError` that quotes what is none of them."""
+    if depth > MAX_DEPTH:
+        raise GradingError(f"the answer is nested more than {MAX_DEPTH} deep, or holds itself")
     if value is None or isinstance(value, bool | int | float | str):
-        return value
+        return _recordable(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(_recordable(str(key))): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, Layout):
         return str(value)
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return plain(value.tolist(), depth + 1)
     if inspect.isfunction(value):
         return source_of(value)
     raise GradingError(
         f"a {type(value).__name__} cannot be handed in: {value!r:.80}. "
         "Numbers, strings, True, False, lists, arrays, layouts and functions can"
     )
+
+
+def _recordable(value: object) -> object:
+    """Return a single value, or words for one that JSON or a judge's arithmetic cannot hold."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a whole number of {value.bit_length():,} bits"
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value
 
 
 def source_of(function: Callable[..., object]) -> str:
@@ -116,16 +134,19 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
         raise GradingError(f"{len(records)} answers were recorded in one cell, one is expected")
     try:
         text = json.dumps(records[0], allow_nan=False)
+        content = json.loads(text)
+        depth = _depth(content)
     except RecursionError:
         raise GradingError("the answer is nested too deep") from None
-    except ValueError:
+    except ValueError as error:
+        if "digits" in str(error):
+            raise GradingError("the answer holds a whole number of thousands of digits") from None
         raise GradingError("the answer holds a number that is not finite (NaN or infinity)") from None
     except TypeError as error:
         raise GradingError(f"the answer is not plain data ({error})") from None
     if len(text) > MAX_BYTES:
         raise GradingError(f"the answer takes {len(text):,} bytes, the limit is {MAX_BYTES:,}")
-    content = json.loads(text)
-    if _depth(content) > MAX_DEPTH:
+    if depth > MAX_DEPTH:
         raise GradingError(f"the answer is nested more than {MAX_DEPTH} deep")
     match content:
         case {"version": 1, "problem": str(name), "answers": dict(answers)} if name == problem:

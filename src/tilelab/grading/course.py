@@ -5,10 +5,7 @@ for a reason that is not the learner's keeps the grade it had and is reported. K
 again, grading goes on where it was.
 """
 
-import os
 import re
-import shutil
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +18,8 @@ from typing import Any, Literal
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
+from nbgrader.converters import GenerateFeedback
+from nbgrader.utils import capture_log, temp_attrs
 from sqlalchemy.exc import DatabaseError, SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
@@ -28,6 +27,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
 from tilelab.grading.farm import Farm, kernels
+from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.policy import FILE, read_policy
@@ -134,7 +134,6 @@ class Course:
             raise GradingError(
                 f"{str(root)!r} does not use the judge: call tilelab.grading.nbgrader.configure in {CONFIG}"
             )
-        _put_alembic_on_path()
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
         self.policy = read_policy(self.root / FILE)
@@ -143,13 +142,23 @@ class Course:
     def gradebook(self) -> Iterator[Any]:
         """Open the gradebook; `GradingError` where there is none (none is made by the way) or it cannot be used."""
         url = self.api.coursedir.db_url
-        if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
-            raise GradingError(f"{str(self.root)!r} has no gradebook: run nbgrader generate_assignment in it first")
+        file = Path(url.removeprefix("sqlite:///"))
+        if url.startswith("sqlite:///") and not (file.is_file() and file.stat().st_size):
+            raise GradingError(f"{str(self.root)!r} has no gradebook: {self._how_to_make_one()}")
         try:
             with Gradebook(url, self.api.coursedir.course_id) as gradebook:
                 yield gradebook
         except DatabaseError as error:
             raise GradingError(f"the gradebook of {str(self.root)!r} cannot be used: {error.orig}") from error
+
+    def _how_to_make_one(self) -> str:
+        """Say which commands make the gradebook."""
+        if (self.root.parent / "tools" / "make_views.py").is_file():
+            return (
+                f"in {str(self.root.parent)!r} run .venv/bin/python tools/make_views.py source && "
+                f"cd {self.root.name} && ../.venv/bin/nbgrader generate_assignment exercises"
+            )
+        return "run nbgrader generate_assignment ASSIGNMENT in it first"
 
     def notebooks(self, assignment: str) -> list[str]:
         """Return the names of an assignment's notebooks, sorted, or raise `GradingError` that lists the assignments."""
@@ -254,7 +263,7 @@ class Course:
         Raises
         ------
         GradingError
-            The sandbox is asked for and has holes, or the gradebook cannot be opened.
+            The sandbox is asked for and has holes, the gradebook cannot be opened, or a check does not load.
         """
         if question is not None and question not in (known := self.notebooks(assignment)):
             raise GradingError(f"{assignment!r} has no question {question!r}; it has {', '.join(known)}")
@@ -271,6 +280,9 @@ class Course:
                 yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
             if not waiting:
                 return
+            judge = Judge(self._checks)
+            for notebook in self.notebooks(assignment):
+                judge.load(notebook)
             if sandboxed:
                 self.require_sandbox()
             with Farm(min(workers, len(waiting))) as farm:
@@ -384,7 +396,11 @@ class Course:
         """Write one student's feedback; return what stopped it, or ``""``."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
-            done = self.api.generate_feedback(assignment, student, force=True)
+            with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
+                step = FeedbackOfOne(coursedir=self.api.coursedir, parent=self.api)
+                step.update_config(Config(HTMLExporter={"template_name": "feedback"}))
+                step.force = True
+                done = capture_log(step)
         return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
@@ -466,6 +482,16 @@ def _reports_in(file: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+class FeedbackOfOne(GenerateFeedback):
+    """nbgrader's ``GenerateFeedback`` for one student, whose name it would take as a pattern."""
+
+    def init_notebooks(self) -> None:
+        """Find the graded notebooks in the one folder that has exactly this name."""
+        folder = Path(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
+        self.assignments = {str(folder): [str(file) for file in folder.glob("*.ipynb")]}
+        self.notebooks: list[str] = []
+
+
 def work(job: Job) -> Evaluated:
     """Evaluate one submission, in a worker that keeps a kernel started ahead for the next."""
     return evaluate(job, kernels())
@@ -485,13 +511,6 @@ def _kernelspec(source: Path) -> dict[str, Any]:
     """Return which kernel a notebook was released for."""
     found = nbformat.read(source, 4).metadata.get("kernelspec") if source.is_file() else None
     return dict(found or {"name": "python3", "display_name": "Python 3", "language": "python"})
-
-
-def _put_alembic_on_path() -> None:
-    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
-    beside = Path(sys.executable).parent
-    if shutil.which("alembic") is None and (beside / "alembic").is_file():
-        os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
 
 
 def _reason(outcome: dict[str, Any]) -> str:

@@ -108,9 +108,24 @@ class Judge:
         file = self.checks / f"{problem}.py"
         if not part or not file.is_file():
             return None
-        if problem not in self._modules:
-            self._modules[problem] = _load(file)
+        self.load(problem)
         return getattr(self._modules[problem], f"check_{part}", None)
+
+    def load(self, problem: str) -> None:
+        """Load the checks of a problem, where the course has some.
+
+        Raises
+        ------
+        GradingError
+            They do not load: a fault of the course, better told before anything is graded.
+        """
+        file = self.checks / f"{problem}.py"
+        if problem in self._modules or not file.is_file():
+            return
+        try:
+            self._modules[problem] = _load(file)
+        except Exception as error:  # it is a program, so anything can go wrong in it
+            raise GradingError(f"the check {str(file)!r} does not load: {type(error).__name__}: {error}") from error
 
     def judge(
         self, cell: str, points: float, records: Iterable[object], notes: Iterable[str] = (), why_none: str = ""

@@ -5,6 +5,10 @@ nbgrader autogrades in two passes. The first reads the submission and repairs it
 scores (`SaveVerdicts`).
 """
 
+import os
+import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,12 @@ from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
 
 #: Key of an output's metadata that marks it as the judge's, and of the resources that carry verdicts to the gradebook.
 REPORT = "tilelab_report"
+#: Source that gives the name ``submit`` another meaning.
+REDEFINED = re.compile(
+    r"^[ \t]*(?:(?:async\s+)?def\s+submit\b|class\s+submit\b|submit\s*=(?!=)|(?:from|import)\b.*\bas\s+submit\b)", re.M
+)
+OWN_SUBMIT = "this notebook redefines submit: the course's own was called, with your answers"
+SILENT = "the cell that hands it in ran and recorded nothing: this notebook changes how cells run or what they show"
 
 
 def configure(config: Config, checks: str | Path, limits: str | Path = "") -> None:
@@ -42,6 +52,7 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
     limits : path, optional
         The course's ``limits.toml``: what a notebook may use.
     """
+    _put_alembic_on_path()
     config.ContainedExecute.limits = str(limits)
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
@@ -61,6 +72,13 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
+
+
+def _put_alembic_on_path() -> None:
+    """Let nbgrader find ``alembic``, which it starts by name, in a virtual environment that is not activated."""
+    beside = Path(sys.executable).parent
+    if shutil.which("alembic") is None and (beside / "alembic").is_file():
+        os.environ["PATH"] = os.pathsep.join([str(beside), os.environ.get("PATH", "")])
 
 
 class SubmissionExporter(NotebookExporter):
@@ -154,6 +172,7 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
     """
     unread = nb.metadata.get(NOTES, {}).get("unread", "")
     lost = _lost_earlier(nb)
+    redefined = [OWN_SUBMIT] if any(REDEFINED.search(c.source) for c in nb.cells if c.cell_type == "code") else []
     judged = {}
     for place, cell in enumerate(nb.cells):
         if not utils.is_grade(cell) or utils.is_solution(cell) or cell.cell_type != "code":
@@ -167,7 +186,8 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
             verdict = Judged(name, points, 0.0, 0.0, (unread,))
         else:
             records = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
-            verdict = judge.judge(name, points, records, notes(cell) + lost[place], _why(cell))
+            why = _why(cell) or ("" if records else SILENT)
+            verdict = judge.judge(name, points, records, notes(cell) + redefined + lost[place], why)
         write(cell, verdict)
         judged[name] = verdict
     return judged
@@ -184,8 +204,12 @@ def write(cell: NotebookNode, judged: Judged) -> None:
 
 
 def _why(cell: NotebookNode) -> str:
-    """Return the last error of a cell in one line, or ``""``."""
-    errors = [f"{output.ename}: {output.evalue}" for output in cell.outputs if output.output_type == "error"]
+    """Return the last error of a cell in one line, or ``""``; our own errors say all in their words."""
+    errors = [
+        str(output.evalue) if output.ename == GradingError.__name__ else f"{output.ename}: {output.evalue}"
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
     return " ".join(errors[-1].split())[:300] if errors else ""
 
 

@@ -1,5 +1,6 @@
 """Judge one learner's notebook without a course: the same restoring, executing and judging, no gradebook."""
 
+import os
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -58,12 +59,13 @@ def check_notebook(path: str | Path, course: Path | None = None, sandboxed: bool
         The notebook cannot be read or belongs to no problem, or the course is not there.
     """
     file = Path(path).absolute()
-    if not file.exists():
+    if not os.path.lexists(file):
         raise GradingError(f"no file {str(path)!r}")
-    notebook = read_submitted(file)
+    notebook = read_submitted(file.resolve() if file.exists() else file)  # a link of one's own is no harm
     name = _problem_of(file, notebook)
     root = course or find_course(file.parent)
     judge = Judge(root / "autograder" / "checks")
+    judge.load(name)
     released = _released(root, name)
     restore(notebook, plan_of(released))
     notebook.metadata["kernelspec"] = released.metadata["kernelspec"]

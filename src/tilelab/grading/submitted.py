@@ -5,6 +5,8 @@ tags, cell ids, schema versions and kernel names are the learner's to edit, and 
 """
 
 import json
+import os
+import stat
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from tilelab.grading.errors import GradingError
 #: Key in a notebook's and a cell's metadata under which the grader notes what happened on the way.
 NOTES = "tilelab"
 MAX_FILE_BYTES = 50_000_000
+#: What JSON calls its values.
+JSON_WORDS = {type(None): "null", bool: "truth value", int: "number", float: "number", str: "string", list: "list"}
 
 
 def read_submitted(path: str | Path) -> NotebookNode:
@@ -35,15 +39,14 @@ def read_submitted(path: str | Path) -> NotebookNode:
     Raises
     ------
     GradingError
-        There is no such file or it cannot be read as a notebook. The message is for the learner.
+        There is no such file, it is a link, a folder or a device, or it cannot be read as a notebook. The message is
+        for the learner.
     """
     file = Path(path)
-    if not file.is_file():
+    if not os.path.lexists(file):
         raise GradingError(f"no notebook {file.name} was handed in{_others(file)}")
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise GradingError(f"{file.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB; clear its outputs first")
     try:
-        content = json.loads(_decoded(file.read_bytes()))
+        content = json.loads(_decoded(_bytes_of(file)))
     except UnicodeDecodeError:
         raise GradingError(f"{file.name} is not UTF-8 text; save it again from Jupyter") from None
     except RecursionError:
@@ -51,8 +54,21 @@ def read_submitted(path: str | Path) -> NotebookNode:
     except ValueError as error:
         raise GradingError(f"{file.name} is no complete notebook file ({error}); save it again from Jupyter") from None
     if not isinstance(content, dict):
-        raise GradingError(f"{file.name} is not a notebook: it holds a JSON {type(content).__name__}")
+        raise GradingError(f"{file.name} is not a notebook: it holds a JSON {JSON_WORDS[type(content)]}")
     return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
+
+
+def _bytes_of(file: Path) -> bytes:
+    """Return what a plain file holds. Nothing else is opened: a link may lead to any file that the grader can read."""
+    kind = file.lstat().st_mode
+    if not stat.S_ISREG(kind):
+        what = "a link" if stat.S_ISLNK(kind) else "a folder" if stat.S_ISDIR(kind) else "a device or a pipe"
+        raise GradingError(f"{file.name} is {what}, not a notebook file; hand in the file itself")
+    with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+        content = opened.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise GradingError(f"{file.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB; clear its outputs first")
+    return content
 
 
 def _decoded(content: bytes) -> str:
@@ -91,7 +107,7 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
         Names of the assignment's other notebooks.
     """
     right = folder / f"{name}.ipynb"
-    if right.is_file() or not folder.is_dir():
+    if os.path.lexists(right) or not folder.is_dir():
         return right, ""
     candidates = []
     for file in sorted(folder.glob("*.ipynb")):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 
 def misshapen(table: object, rows: int, columns: int) -> str:
-    """Say what keeps ``table`` from being ``rows`` × ``columns`` whole numbers, or ``""`` where nothing does.
+    """Say what keeps ``table`` from being ``rows`` × ``columns`` single values, or ``""`` where nothing does.
 
-    ``None`` counts as a cell that is not filled in yet, which is no fault of form.
+    A cell that holds no whole number is no fault of the table: `strange_cells` names it, and it costs only itself.
     """
     if not isinstance(table, list) or not all(isinstance(row, list) for row in table):
         return f"the table is not a list of rows: write {rows} lists of {columns} numbers, not {table!r:.40}"
@@ -16,14 +16,31 @@ def misshapen(table: object, rows: int, columns: int) -> str:
         if len(row) != columns:
             return f"row {i} has {len(row)} numbers, the shape asks for {columns}"
         for j, value in enumerate(row):
-            if value is not None and not _whole(value):
+            if isinstance(value, list | dict):
                 return f"cell ({i},{j}) holds {value!r:.40}, an offset is a whole number"
     return ""
 
 
+def strange_cells(table: list[list[object]], most: int = 6) -> str:
+    """Say which cells hold something that is no whole number, or ``""``; ``None`` is only not filled in yet."""
+    found = [
+        f"cell ({i},{j}) holds {value!r:.40}"
+        for i, row in enumerate(table)
+        for j, value in enumerate(row)
+        if value is not None and not _whole(value)
+    ]
+    more = f" and {len(found) - most} more do" if len(found) > most else ""
+    return f"{', '.join(found[:most])}{more}; an offset is a whole number" if found else ""
+
+
 def wrong_cells(table: list[list[object]], right: Callable[[int, int], int]) -> list[tuple[int, int]]:
     """Return the coordinates whose value is not ``right(i, j)``, row by row. `misshapen` must have passed."""
-    return [(i, j) for i, row in enumerate(table) for j, value in enumerate(row) if value != right(i, j)]
+    return [
+        (i, j)
+        for i, row in enumerate(table)
+        for j, value in enumerate(row)
+        if not (_whole(value) and value == right(i, j))
+    ]
 
 
 def listed(cells: list[tuple[int, int]], most: int = 6) -> str:

@@ -8,6 +8,8 @@ def whole(value: object) -> int | None:
     """Return a whole number, also one written ``32.0``; ``None`` for anything else, ``True`` included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
+    if isinstance(value, int):
+        return value
     return int(value) if math.isfinite(value) and value == int(value) else None
 
 
@@ -15,7 +17,11 @@ def number(value: object) -> float | None:
     """Return a finite number; ``None`` for anything else, ``True`` included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def word(value: object) -> str:
@@ -41,7 +47,7 @@ def statements_fault(value: object, names: tuple[str, ...]) -> str:
     if open_ones:
         return f"not decided yet: {', '.join(open_ones)}"
     wrong = [name for name in names if not isinstance(value[name], bool)]
-    return f"{wrong[0]} is True or False, not {value[wrong[0]]!r:.40}" if wrong else ""
+    return f"{wrong[0]} is True or False, without quotes, not {value[wrong[0]]!r:.40}" if wrong else ""
 
 
 def statements_right(value: object, right: Mapping[str, bool]) -> tuple[float, list[str]]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from tilelab.grading.problems import Finding, Part, Problem
-from tilelab.grading.tables import listed, misshapen, wrong_cells
+from tilelab.grading.tables import listed, misshapen, strange_cells, wrong_cells
 
 ROWS, COLUMNS = 3, 4
 ORDERS = ("row-major", "column-major")
@@ -14,7 +14,7 @@ ORDERS = ("row-major", "column-major")
 def look_at_table(answers: Mapping[str, Any]) -> Finding:
     """Form first, then which cells are not right yet, and where to look."""
     table = answers["table"]
-    if fault := misshapen(table, ROWS, COLUMNS):
+    if fault := misshapen(table, ROWS, COLUMNS) or strange_cells(table):
         return Finding(False, fault)
     empty = [(i, j) for i, row in enumerate(table) for j, value in enumerate(row) if value is None]
     if empty:
@@ -63,7 +63,7 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
     if contiguous is None:
         return Finding(False, "not answered yet")
     if not isinstance(contiguous, bool):
-        return Finding(False, f"the answer is True or False, not {contiguous!r:.40}")
+        return Finding(False, f"write True or False, without quotes, not {contiguous!r:.40}")
     if _steps(answers.get("table")) is None:
         return Finding(True, "readable; whether it is right the judge will say")
     offsets = sorted(value for row in answers["table"] for value in row)
@@ -76,7 +76,7 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
 def picture(answers: Mapping[str, Any]) -> object | None:
     """The learner's table as they filled it in."""
     table = answers.get("table")
-    if misshapen(table, ROWS, COLUMNS):
+    if misshapen(table, ROWS, COLUMNS) or strange_cells(table or []):
         return None
     from tilelab.grading.pictures import table_picture  # drawing loads only where a picture is shown
 
@@ -85,7 +85,9 @@ def picture(answers: Mapping[str, Any]) -> object | None:
 
 def _steps(table: object) -> tuple[int, int] | None:
     """Steps of a filled table along its first row and down its first column; None where there is no such table."""
-    if misshapen(table, ROWS, COLUMNS) or not isinstance(table, list) or any(None in row for row in table):
+    if misshapen(table, ROWS, COLUMNS) or not isinstance(table, list):
+        return None
+    if strange_cells(table) or any(None in row for row in table):
         return None
     return table[0][1] - table[0][0], table[1][0] - table[0][0]
 
