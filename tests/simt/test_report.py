@@ -41,6 +41,16 @@ def passes_or_fails(out):
     out[i] = s[(i + 1) % 64]
 
 
+@cuda.jit
+def half_written(out):
+    s = cuda.shared.array(32, float32)
+    i = cuda.threadIdx.x
+    if i < 16:
+        s[i] = i
+    cuda.syncthreads()
+    out[i] = s[i]
+
+
 def conflict_report():
     a = np.arange(T * T, dtype=np.float32).reshape(T, T)
     return cuda.inspect(eight_ways)[1, (T, T)](np.zeros_like(a), a)
@@ -161,3 +171,11 @@ def test_a_long_launch_shows_how_far_it_is(monkeypatch, capfd, wanted):
     monkeypatch.setenv("TERM", "xterm")
     cuda.simulate(split, chunk=32, progress=wanted)[64, 32](np.zeros(2048, np.float32), 1)
     assert ("simulating split" in capfd.readouterr().err) == wanted
+
+
+def test_a_page_shows_elements_that_nobody_wrote():
+    report = cuda.inspect(half_written)[1, 32](np.zeros(32, np.float32))
+    assert {finding.kind for finding in report.findings} == {"uninitialised"}
+    page = report._repr_html_()
+    assert page.count(">·</text>") >= 16
+    assert "uninitialised" in page or "nobody wrote" in page

@@ -34,6 +34,8 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def text_on(colour: str) -> str:
-    """Return the text colour that stands out more from a colour."""
-    return max((DARK_TEXT, LIGHT_TEXT), key=lambda text: contrast(text, colour))
+def text_on(paint: str) -> str:
+    """Return the text colour that stands out more from a colour; on a role, the ink that follows the theme with it."""
+    if not paint.startswith("#"):
+        return "ink"
+    return max((DARK_TEXT, LIGHT_TEXT), key=lambda text: contrast(text, paint))

@@ -20,6 +20,7 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
 .tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
 .tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
+.tl-report td:nth-child(3){min-width:18em}
 .tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)}
 .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
