@@ -7,7 +7,7 @@ again, grading goes on where it was.
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -182,7 +182,7 @@ class Course:
         workers: int = 1,
         sandboxed: bool = True,
         feedback: bool = True,
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Grade submissions, record their scores and write their feedback.
 
         Parameters
@@ -215,7 +215,8 @@ class Course:
         ledger = Ledger(self.api.coursedir, self.api.config)
         try:
             ledger.settle(assignment)
-            waiting = [s for s in students if force or not self._is_graded(assignment, s, sandboxed)]
+            kept = [] if force else self.graded(assignment, students, sandboxed)
+            waiting = [student for student in students if student not in kept]
             for student in set(students) - set(waiting):
                 message = ""
                 if feedback and not self._has_feedback(assignment, student):
@@ -280,6 +281,10 @@ class Course:
             Job(student, assignment, self._submitted(assignment, student), *common, ahead=number + 1 < len(students))
             for number, student in enumerate(students)
         ]
+
+    def graded(self, assignment: str, students: Sequence[str], sandboxed: bool = True) -> list[str]:
+        """Return those students whose submission is graded as it is now."""
+        return [student for student in students if self._is_graded(assignment, student, sandboxed)]
 
     def _is_graded(self, assignment: str, student: str, sandboxed: bool) -> bool:
         """Tell whether what a student handed in is what was graded, and as safely."""
