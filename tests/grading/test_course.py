@@ -4,9 +4,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -85,6 +87,12 @@ def kernel(notebook):
     notebook.metadata = NotebookNode(kernelspec={"name": "bash", "display_name": "x"}, celltoolbar="Create")
 
 
+#: A type and a value that print what a terminal obeys.
+ESCAPES = {
+    "exercise_1_table_answer": "class Table: pass\nTable.__name__ = '\\x1b[2J\\x9b2J'\ntable = Table()",
+    "exercise_1_order_answer": "class Order:\n    def __repr__(self): return '\\x1b[2J'\norder = Order()",
+    "exercise_1_contiguous_answer": "contiguous = '\\x1b[2J'",
+}
 ANSWERED = {
     cell.metadata.nbgrader.grade_id: ""
     for cell in source_of(MASTERS / "exercise_1.md").cells
@@ -357,6 +365,48 @@ def test_the_command_prints_a_table_and_json(course):
     (row,) = json.loads(out.stdout)["rows"]
     assert (row["student"], row["status"], row["score"], row["points"]) == ("tab-2", "graded", 0, 4)
     assert "no complete notebook" in row["parts"][0]["report"][0]
+
+
+@pytest.mark.slow
+def test_what_a_learner_prints_cannot_steer_the_instructors_terminal(course, tmp_path):
+    hand_in(course, "escapes", "exercises", ("exercise_1.ipynb", solved("exercise_1", ESCAPES)))
+    nbformat.write(solved("exercise_1", ESCAPES), tmp_path / "exercise_1.ipynb")
+    graded = ["grade", "exercises", "--course", str(course.root), "--student", "escapes"]
+    for command in (graded, ["check", str(tmp_path / "exercise_1.ipynb")]):
+        for form in ([], ["--json"]):
+            result = CliRunner().invoke(cli, command + form)
+            assert result.exit_code == 0, result.output
+            assert "u001b[2J" in result.output
+            assert not set("\x1b\x9b") & set(result.output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupted_grading_says_what_is_graded_and_goes_on_later(tmp_path, workers):
+    course = make_course(tmp_path / "course", "exercises", problems=["exercise_1"])
+    slow = solved("exercise_1", {"exercise_1_prediction": "import time; time.sleep(25)"})
+    for student, content in {"a": solved("exercise_1"), "b": slow, "c": slow, "d": slow}.items():
+        hand_in(course, student, "exercises", ("exercise_1.ipynb", content))
+    line = "from tilelab.cli.main import cli; cli()"
+    command = [sys.executable, "-c", line, "grade", "exercises", "--course", str(course.root)]
+    grading = subprocess.Popen(
+        [*command, "--workers", str(workers)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    started = course.root / "autograded" / "a" / "exercises" / "exercise_1.ipynb"
+    end = time.monotonic() + 100
+    while not started.exists() and time.monotonic() < end and grading.poll() is None:
+        time.sleep(0.1)
+    os.killpg(grading.pid, signal.SIGINT)  # as a terminal does: to all of them
+    said, _ = grading.communicate(timeout=60)
+    assert grading.returncode == 130, said
+    assert said.strip() == (
+        "stopped: 1 of 4 submissions are graded and recorded (a); the same command goes on with the rest"
+    )
+    assert course.graded("exercises", ["a", "b"]) == ["a"]
 
 
 def files_of(folder):

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.visible import visible
 
 
 @click.command()
@@ -36,18 +37,18 @@ def command(notebook: Path, course: Path | None, no_sandbox: bool, as_json: bool
             }
             for part in judged
         ]
-        click.echo(json.dumps({"notebook": str(notebook), "rows": rows}, ensure_ascii=False))
+        click.echo(visible(json.dumps({"notebook": str(notebook), "rows": rows}, ensure_ascii=False)))
         return
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(str(notebook)), title_justify="left")
+    table = Table(title=escape(visible(str(notebook))), title_justify="left")
     table.add_column("part")
     table.add_column("points", justify="right")
     table.add_column("what the judge says")
     for part in judged:
-        report = escape("\n".join([*part.lines, *part.notes]))
+        report = escape(visible("\n".join([*part.lines, *part.notes])))
         table.add_row(part.cell, part.head.removesuffix(" points"), report)
     table.add_section()
     earned, points = sum(part.earned for part in judged), sum(part.points for part in judged)

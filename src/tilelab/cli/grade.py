@@ -1,19 +1,27 @@
 """``tilelab grade``: grade the collected submissions of an assignment."""
 
 import json
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tilelab.grading.course import PartResult, Result
+
+
+#: Exit code of a program that was interrupted, as shells give it.
+INTERRUPTED = 130
 
 
 @click.command()
@@ -50,10 +58,17 @@ def command(
         graded = opened.grade_all(
             assignment, students, force, workers or cores, sandboxed=not no_sandbox, question=question
         )
-        results = _watched(graded, assignment, len(students))
+        try:
+            results = _watched(graded, assignment, len(students))
+        except KeyboardInterrupt:
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell of the cell that was cut short
+            graded.close()
+            done = opened.graded(assignment, students, sandboxed=not no_sandbox)
+            click.echo(visible(_stopped(done, len(students), force)), err=True)
+            sys.exit(INTERRUPTED)
     if as_json:
         rows = [row_of(result) for result in results]
-        click.echo(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False))
+        click.echo(visible(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False)))
     else:
         from rich.console import Console
 
@@ -61,9 +76,30 @@ def command(
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 
+def _interrupts() -> list[int]:
+    """Return a list that fills with the interrupts that come: libraries on the way swallow some."""
+    came: list[int] = []
+
+    def handler(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+    return came
+
+
+def _stopped(done: list[str], total: int, force: bool) -> str:
+    """Say what was graded when somebody stopped the grading, and how it goes on."""
+    names = f" ({', '.join(done[:5])}{', …' if len(done) > 5 else ''})" if done else ""
+    rerun = "the same command without --force" if force else "the same command"
+    return f"stopped: {len(done)} of {total} submissions are graded and recorded{names}; {rerun} goes on with the rest"
+
+
 def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["Result"]:
     """Gather the results under a progress bar, which goes to the terminal's error stream; sorted by student."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -71,9 +107,12 @@ def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["R
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"grading {assignment}", total=total)
+        interrupted = _interrupts()
         for result in graded:
+            if interrupted:
+                raise KeyboardInterrupt
             results.append(result)
-            progress.update(task, advance=1, description=f"grading {assignment}: {result.student}")
+            progress.update(task, advance=1, description=escape(visible(f"grading {assignment}: {result.student}")))
     return sorted(results, key=lambda result: result.student)
 
 
@@ -92,11 +131,11 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
     table.add_column("what to know")
     for result in results:
         table.add_row(
-            escape(result.student),
+            escape(visible(result.student)),
             *(f"{result.notebook_score(notebook):g}" for notebook in notebooks),
             f"{result.net:g} of {result.points:g}",
             f"{result.pending:g}" if result.pending else "",
-            escape(what_to_know(result)),
+            escape(visible(what_to_know(result))),
         )
     return table
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import click
 
+from tilelab.cli.visible import visible
 from tilelab.grading.errors import GradingError
 
 
@@ -14,7 +15,7 @@ def needs_grading() -> Iterator[None]:
     try:
         yield
     except GradingError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(visible(str(error))) from error
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tilelab"):
             raise

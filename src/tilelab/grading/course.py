@@ -7,7 +7,7 @@ again, grading goes on where it was.
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC
@@ -235,7 +235,7 @@ class Course:
         sandboxed: bool = True,
         feedback: bool = True,
         question: str | None = None,
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Grade submissions, record their scores and write their feedback.
 
         Parameters
@@ -270,7 +270,8 @@ class Course:
         self._set_due(assignment)  # says what is wrong before anything runs
         with self._ledger() as ledger:
             ledger.settle(assignment)
-            waiting = [s for s in students if force or question or not self._is_graded(assignment, s, sandboxed)]
+            kept = [] if force or question else self.graded(assignment, students, sandboxed)
+            waiting = [student for student in students if student not in kept]
             if question:
                 self._want_the_others(assignment, waiting, question)
             for student in set(students) - set(waiting):
@@ -379,6 +380,10 @@ class Course:
             Job(student, assignment, self._submitted(assignment, student), *common, ahead=number + 1 < len(students))
             for number, student in enumerate(students)
         ]
+
+    def graded(self, assignment: str, students: Sequence[str], sandboxed: bool = True) -> list[str]:
+        """Return those students whose submission is graded as it is now."""
+        return [student for student in students if self._is_graded(assignment, student, sandboxed)]
 
     def _is_graded(self, assignment: str, student: str, sandboxed: bool) -> bool:
         """Tell whether what a student handed in is what was graded, and as safely."""

@@ -6,9 +6,11 @@ course's folder at the same path. A worker that is killed is replaced, and what 
 
 import atexit
 import multiprocessing
+import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from tilelab.grading.errors import GradingError
@@ -34,6 +36,7 @@ class Farm:
     def __init__(self, workers: int, scheduler: str | None = None) -> None:
         self._stack = ExitStack()
         self._client: Any = None
+        self._cluster: Any = None
         self._gathering: Any = None
         self._given: dict[Any, tuple[Callable[[Any], Any], Any]] = {}
         self._here: deque[tuple[Callable[[Any], Any], Any]] = deque()
@@ -50,16 +53,17 @@ class Farm:
 
         if scheduler is None:
             get_mp_context()  # sets what is imported in advance, once; here more is
-            multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", "tilelab.grading.lean"])
+            preload = ["tilelab.grading.undisturbed", "distributed", "tilelab.grading.lean"]
+            multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # a free port, where another cluster has the usual one
                 memory_limit=0,
                 silence_logs=50,
             )
-            scheduler = self._stack.enter_context(cluster)
+            self._cluster = scheduler = self._stack.enter_context(cluster)
         self._client = self._stack.enter_context(Client(scheduler, set_as_default=False))
         self._gathering = as_completed(loop=self._client.loop)
 
@@ -67,8 +71,12 @@ class Farm:
         """Return the farm."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Send the workers home."""
+    def __exit__(self, error: object, *_: object) -> None:
+        """Send the workers home; where something stopped the work, at once."""
+        if error is not None and self._cluster is not None:
+            for nanny in self._cluster.workers.values():
+                with suppress(ProcessLookupError, TypeError):  # one that is gone already
+                    os.kill(nanny.pid, signal.SIGKILL)  # what it was at is not recorded, and its kernel ends with it
         self._stack.close()
         if self._client is None:
             close_kernels()
