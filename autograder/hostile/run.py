@@ -14,10 +14,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "demo")]
 
-from cases import CASES, PARTS  # noqa: E402  (from the folders that were just put on the path)
 from classroom import hand_in, make_course  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
+from submissions import CASES, PARTS  # noqa: E402  (from the folders that were just put on the path)
 
 from tilelab.grading.course import Result  # noqa: E402
 

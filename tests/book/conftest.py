@@ -46,9 +46,9 @@ def site(html):
     thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """Start one Chromium for the session."""
+    """Start one Chromium for a file: while it is open, its event loop is in the way of other tests that need one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

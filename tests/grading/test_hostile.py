@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandboxes import as_ordinary_user, python
+from sandboxes import as_ordinary_user, folder_for_everybody, python
 
 RUN = Path(__file__).parents[2] / "autograder" / "hostile" / "run.py"
 
@@ -29,8 +29,6 @@ def test_all_come_out_as_designed():
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.getuid() != 0, reason="the other test ran as an ordinary user already")
 def test_all_come_out_as_designed_for_an_ordinary_user(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ordinary")
-    for above in folder.parents[:2]:
-        above.chmod(0o755)
+    folder = folder_for_everybody(tmp_path_factory)
     options = {"capture_output": True, "text": True, "check": False, "env": {"TMPDIR": str(folder)}}
     assert_all_as_designed(as_ordinary_user(python(str(RUN)), folder, **options))

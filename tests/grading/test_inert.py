@@ -145,7 +145,7 @@ def title_in_a_browser(html, folder):
 @pytest.mark.skipif(not (shutil.which("chromium") or shutil.which("google-chrome")), reason="needs Chromium")
 @pytest.mark.parametrize("template", ["formgrade", "feedback"])
 def test_nothing_runs_in_a_browser(template, tmp_path):
-    from cases import notebook, scripts_everywhere
+    from submissions import notebook, scripts_everywhere
 
     attacked = notebook()
     scripts_everywhere(attacked)

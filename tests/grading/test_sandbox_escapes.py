@@ -291,14 +291,14 @@ int main() {{}}
 def test_two_sandboxes_at_once_do_not_see_each_other():
     outputs = []
 
-    def look():
-        code = "import os, time; open('/tmp/mine', 'x'); time.sleep(0.3)\n"
-        code += "print(sorted(os.listdir('/tmp')), len(os.listdir('/dev/shm')))"
+    def look(name):
+        code = f"import os, time; open('/tmp/mine-{name}', 'x'); time.sleep(0.3)\n"
+        code += "print([n for n in os.listdir('/tmp') if n.startswith('mine')], len(os.listdir('/dev/shm')))"
         outputs.append(run([sys.executable, "-c", code]).stdout)
 
-    threads = [threading.Thread(target=look) for _ in range(2)]
+    threads = [threading.Thread(target=look, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert outputs == [b"['mine'] 1\n"] * 2
+    assert sorted(outputs) == [b"['mine-a'] 1\n", b"['mine-b'] 1\n"]

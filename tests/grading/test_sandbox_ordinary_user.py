@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandboxes import as_ordinary_user, python
+from sandboxes import as_ordinary_user, folder_for_everybody, python
 
 HERE = Path(__file__).parent
 
@@ -14,9 +14,7 @@ HERE = Path(__file__).parent
 @pytest.mark.skipif(os.getuid() != 0, reason="these tests run as an ordinary user already")
 @pytest.mark.parametrize("file", ["test_sandbox_escapes.py", "test_sandbox_limits.py", "test_sandbox_kernels.py"])
 def test_the_sandbox_holds_for_an_ordinary_user(file, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ordinary")
-    for above in folder.parents[:2]:
-        above.chmod(0o755)
+    folder = folder_for_everybody(tmp_path_factory)
     options = ["-m", "pytest", str(HERE / file), "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
     config = HERE.parents[1] / "pyproject.toml"
     done = as_ordinary_user(
