@@ -20,6 +20,13 @@ CHROMIUM_FLAGS = [
 ]
 
 
+def pytest_collection_modifyitems(items):
+    """Leave what reads the built book out of ``make test-quick``, which does not build it."""
+    for item in items:
+        if "html" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, format, *args):
         """Keep the test's output to the test."""

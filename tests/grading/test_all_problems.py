@@ -16,6 +16,8 @@ from tilelab.grading.policy import FILE
 from tilelab.grading.problems import names, problem
 from tilelab.grading.views import learners_copy_of
 
+pytestmark = pytest.mark.slow
+
 ASSIGNMENTS = ("exercises", "practice")
 #: Points that wait for a GPU; the rest of what is not earned waits for a person.
 WAIT_FOR_GPU = {

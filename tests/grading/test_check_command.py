@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from tilelab.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments):
     return CliRunner().invoke(cli, ["check", *map(str, arguments)])

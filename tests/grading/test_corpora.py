@@ -15,6 +15,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Judge
 from tilelab.grading.problems import names, problem
 
+pytestmark = pytest.mark.slow
+
 GARBAGE = [None, -1, 10**30, 0.5, "", "x" * 200, "<script>", [], [[]], [[None]], {}, {"shape": [3], "stride": "x"}]
 ALL = [case for name in problems() for case in cases(name)]
 

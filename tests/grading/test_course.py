@@ -24,6 +24,8 @@ from tilelab.cli.main import cli
 from tilelab.grading.course import Course
 from tilelab.grading.views import learners_copy_of, source_of
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("exercise_1_table", "exercise_1_order", "exercise_1_contiguous")
 FORGE = (
     "from IPython.display import display\n"

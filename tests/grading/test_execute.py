@@ -7,6 +7,8 @@ from tilelab.grading.budgets import Budget
 from tilelab.grading.execute import ContainedExecute
 from tilelab.grading.sandbox.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 
 def execute(*sources, **settings):
     """Execute cells; return what each printed or the name of its error, and the errors' words."""

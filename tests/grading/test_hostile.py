@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sandboxes import as_ordinary_user, folder_for_everybody, python
 
+pytestmark = pytest.mark.slow
+
 RUN = Path(__file__).parents[2] / "autograder" / "hostile" / "run.py"
 
 

@@ -19,6 +19,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import evaluate
 from tilelab.grading.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 WRONG = {"exercise_1_order_answer": 'order = "row-major"'}
 STUDENTS = {f"s{number}": WRONG if number % 3 == 0 else {} for number in range(6)}
 GRADE = (

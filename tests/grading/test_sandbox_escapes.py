@@ -21,6 +21,8 @@ from tilelab.grading.sandbox.limits import Limits
 from tilelab.grading.sandbox.provisioner import copy_plain_files
 from tilelab.grading.sandbox.runner import run
 
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import ctypes, json, os, signal, socket, subprocess, sys, time
 about = json.loads(sys.argv[1])

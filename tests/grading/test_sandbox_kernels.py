@@ -19,6 +19,8 @@ from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import MIB
 from tilelab.grading.sandbox.provisioner import NAME, SandboxProvisioner, choose
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = ["--IPKernelApp.log_level=ERROR", "--HistoryManager.hist_file=:memory:"]
 
 

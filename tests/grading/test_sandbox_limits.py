@@ -14,6 +14,8 @@ from tilelab.grading.sandbox.jail import Jail
 from tilelab.grading.sandbox.limits import MIB, Limits
 from tilelab.grading.sandbox.runner import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["control group", "watch"])
 def holder(request, monkeypatch):

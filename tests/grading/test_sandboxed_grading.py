@@ -12,6 +12,8 @@ from tilelab.grading.execute import ContainedExecute
 from tilelab.grading.sandbox import jail
 from tilelab.grading.sandbox.limits import MIB
 
+pytestmark = pytest.mark.slow
+
 WHERE = 'import os\norder = "column-major" if os.path.exists("/given") else "row-major"'
 
 

@@ -13,6 +13,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import exercise_5
 from tilelab.grading.python_answers import read_python, run_python
 
+pytestmark = pytest.mark.slow
+
 COPY = """
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     int i = blockIdx.x, j = threadIdx.x;

@@ -10,6 +10,8 @@ import pytest
 from tilelab.grading import views
 from tilelab.grading.problems import names, problem
 
+pytestmark = pytest.mark.slow
+
 MASTERS = make_views.masters()
 
 

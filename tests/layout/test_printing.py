@@ -42,3 +42,16 @@ def test_what_is_not_a_layout_and_what_is_too_long():
         print_layout(7)
     with pytest.raises(LayoutError, match="at most"):
         print_layout(Layout((2**20, 2**20)))
+
+
+@pytest.mark.parametrize("static", ["yes", 1, None])
+def test_static_is_a_truth_value(static):
+    with pytest.raises(LayoutError, match="static is True or False"):
+        print_layout(Layout((4, 6)), static=static)
+
+
+@pytest.mark.parametrize(("value", "quoted"), [({4: 6}, "{4: 6}"), ({4, 6}, "{4, 6}"), (bytearray(b"46"), "b'46'")])
+def test_bad_input_of_any_kind_is_quoted(value, quoted):
+    with pytest.raises(LayoutError) as error:
+        Layout(value)
+    assert quoted in str(error.value)

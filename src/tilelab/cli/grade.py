@@ -61,7 +61,8 @@ def command(
         try:
             results = _watched(graded, assignment, len(students))
         except KeyboardInterrupt:
-            logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell of the cell that was cut short
+            for library in ["asyncio", "distributed"]:  # they would tell of what was cut short, at length
+                logging.getLogger(library).setLevel(logging.CRITICAL)
             graded.close()
             done = opened.graded(assignment, students, sandboxed=not no_sandbox)
             click.echo(visible(_stopped(done, len(students), force)), err=True)

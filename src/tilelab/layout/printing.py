@@ -18,6 +18,8 @@ def format_layout(layout: Any, static: bool = False) -> str:
     """Return what :func:`print_layout` prints."""
     if not isinstance(layout, (Layout, ComposedLayout)):
         raise LayoutError(f"print_layout prints a layout, not {quote(layout)} ({type(layout).__name__})")
+    if not isinstance(static, bool):
+        raise LayoutError(f"static is True or False, not {quote(static)}")
     if layout.size > MOST:
         raise LayoutError(f"{layout!r} has {layout.size} entries; print_layout prints at most {MOST}")
     return f"{layout.text(static)}\n{''.join(_tables(layout))}"
