@@ -32,8 +32,5 @@ class RichDisplay:
         if svg is not None:
             bundle["image/svg+xml"] = svg
             bundle["text/html"] = f'<div style="overflow-x:auto">{svg}</div>'
-        return {
-            mime: data
-            for mime, data in bundle.items()
-            if (not include or mime in include) and mime not in (exclude or ())
-        }
+        wanted = [mime for mime in bundle if (not include or mime in include) and mime not in (exclude or ())]
+        return {mime: bundle[mime] for mime in wanted}

@@ -115,12 +115,12 @@ def logical_divide(layout: Layout, tiler: Any) -> Division:
     Raises
     ------
     LayoutError
-        When the tiler has too many modes, its offsets repeat, or it does not fit the modes of the layout.
+        When the tiler has too many modes, its offsets overlap, or it does not fit the modes of the layout.
 
     Notes
     -----
     A tile that does not divide its mode reaches past the end: the result's ``extra`` counts these coordinates, and
-    ``covers`` tells whether every element is in some tile.
+    ``covers`` tells whether every element is in some tile. A tiler with stride 0 visits its elements again and again.
     """
     return divided(layout, tiler)
 

@@ -38,15 +38,8 @@ def _quote(value: Any, levels: int) -> str:
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, (str, bytes)):
         return repr(value[:_LONGEST])
-    if kind in (dict, set, frozenset) and value:
-        first = list(value.items() if kind is dict else value)[:4]
-        if kind is dict:
-            inside = ", ".join([f"{_quote(k, 0)}: {_quote(v, 0)}" for k, v in first])
-        else:
-            inside = ", ".join([_quote(item, 0) for item in first])
-        return f"{{{inside}{', …' * (len(value) > 4)}}}"
-    if kind is bytearray:
-        return f"bytearray({bytes(value[:_LONGEST])!r})"
+    if kind in (dict, set, frozenset, bytearray) and len(value) > 16:
+        return f"a {kind.__name__} of {len(value)}"
     try:
         return " ".join(repr(value).split())
     except Exception:  # a broken repr must not hide the error that quotes it

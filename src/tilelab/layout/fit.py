@@ -21,16 +21,13 @@ def fit_layout(shape: Any, offset: Callable[[Any], Any]) -> Layout | None:
     """
     shape = checked_shape(shape)
     if product(shape) > MOST or not callable(offset):
-        raise LayoutError(
-            f"fit_layout tries at most {MOST} coordinates of a function, not {quote(shape)}, {quote(offset)}"
-        )
+        most = f"at most {MOST} coordinates of a function"
+        raise LayoutError(f"fit_layout tries {most}, not {quote(shape)}, {quote(offset)}")
     extents = list(leaves(shape))
     pieces = []
     for place, extent in enumerate(extents):
-        along = [
-            offset(rebuild(shape, iter([i if k == place else 0 for k in range(len(extents))]))) for i in range(extent)
-        ]
-        piece = _fit(along)
+        axis = [[i if k == place else 0 for k in range(len(extents))] for i in range(extent)]
+        piece = _fit([offset(rebuild(shape, iter(coordinate))) for coordinate in axis])
         if piece is None:
             return None
         pieces.append(from_modes(*zip(*piece, strict=True)))

@@ -164,14 +164,18 @@ def prefix_product(shape: Any) -> Any:
 
 
 def coordinates(shape: Any) -> Iterator[Any]:
-    """Yield every coordinate of a shape, first mode fastest."""
+    """Return every coordinate of a shape, first mode fastest."""
+    return _coordinates(checked_shape(shape))
+
+
+def _coordinates(shape: Any) -> Iterator[Any]:
     if not isinstance(shape, tuple):
         yield from range(shape)
     elif not shape:
         yield ()
     else:
-        for last in coordinates(shape[-1]):
-            for first in coordinates(shape[:-1]):
+        for last in _coordinates(shape[-1]):
+            for first in _coordinates(shape[:-1]):
                 yield (*first, last)
 
 

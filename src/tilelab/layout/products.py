@@ -39,9 +39,11 @@ def logical_product(block: Layout, tiler: Any) -> Layout:
     if isinstance(tiler, (tuple, list)):
         return by_mode(logical_product, block, tiler, "tiler")
     tile = as_tile(tiler)
-    int_modes(block, "logical_product")
+    extents, strides = int_modes(block, "logical_product")
     int_modes(tile, "logical_product")
-    return joined([block, compose(complement(block, block.size * tile.cosize), tile)])
+    # Where holes are left that no mode fills, copies need room behind the block's last mode.
+    room = max([block.size, *(extent * stride for extent, stride in zip(extents, strides, strict=True))])
+    return joined([block, compose(complement(block, room * tile.cosize), tile)])
 
 
 @lifted
@@ -129,6 +131,9 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[tuple[int, .
     LayoutError
         When threads or values do not fill the tile one for one.
     """
+    for what, one in [("thread", as_layout(thr_layout)), ("value", as_layout(val_layout))]:
+        if isinstance(one, Layout) and one.cosize != one.size:
+            raise LayoutError(f"{what} layout {one} must number its {what}s 0 to {one.size - 1} without holes")
     layout_mn = raked_product(as_layout(thr_layout), as_layout(val_layout))
     inverse = right_inverse(layout_mn)
     if inverse.size != layout_mn.size:

@@ -52,7 +52,8 @@ def downcast(layout: Any, n: int) -> Any:
     Raises
     ------
     LayoutError
-        When no mode, or more than one, has stride 1 or -1: then there is no place for the parts.
+        When no mode, or more than one, has stride 1: then there is no place for the parts. When a stride is negative:
+        the parts of an element would run the other way.
     """
     n = _factor(layout, n, "downcast")
     if isinstance(layout, ComposedLayout):
@@ -60,7 +61,9 @@ def downcast(layout: Any, n: int) -> Any:
     shape, stride = int_modes(layout, "downcast")
     if n == 1:
         return layout
-    units = [i for i, step in enumerate(stride) if step in (1, -1)]
+    if any(step < 0 for step in stride):
+        raise LayoutError(f"downcast needs strides of at least 0, not {layout}")
+    units = [i for i, step in enumerate(stride) if step == 1]
     units = [i for i in units if shape[i] > 1] or units[:1]
     if len(units) != 1:
         found = "more than one mode" if units else "no mode"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import check, has_none
+from tilelab.layout.inttuple import check, has_none, is_int
 from tilelab.layout.layout import Layout, slice_and_offset
 from tilelab.layout.values import Frozen, Shaped
 
@@ -56,6 +56,10 @@ class Swizzle(Frozen):
 
     def __call__(self, offset: Any) -> Any:
         """Return the swizzled offset; arrays of integers work too."""
+        if type(offset) is not int and not getattr(offset, "shape", None):  # an array has __index__ too
+            if not is_int(offset):
+                raise LayoutError(f"a swizzle takes an integer offset, not {quote(offset)}")
+            offset = int(offset)
         read = offset & self.mask
         return offset ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
 

@@ -75,6 +75,7 @@ def _ceil_div(a: Any, b: Any) -> Any:
 
 def round_up(a: Any, b: Any) -> Any:
     """Return the next multiple of ``b``, integers place by place."""
+    ceil_div(1, b)  # refuses what divides nothing
     return transform(lambda x, y: -(-x // y) * y, check(a), _alike(a, b))
 
 
