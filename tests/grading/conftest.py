@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ os.environ["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
 def progress_file(tmp_path_factory):
     """Keep what tests solve out of the home of whoever runs them."""
     os.environ["TILELAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "progress.json")
+
+
+@pytest.fixture
+def open_folder():
+    """Return a folder that every user can reach; pytest closes its own to others whenever one is started."""
+    with tempfile.TemporaryDirectory(prefix="tilelab-open-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

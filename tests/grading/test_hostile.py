@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandboxes import as_ordinary_user, folder_for_everybody, python
+from sandboxes import as_ordinary_user, python
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,6 @@ def test_all_come_out_as_designed():
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.getuid() != 0, reason="the other test ran as an ordinary user already")
-def test_all_come_out_as_designed_for_an_ordinary_user(tmp_path_factory):
-    folder = folder_for_everybody(tmp_path_factory)
-    options = {"capture_output": True, "text": True, "check": False, "env": {"TMPDIR": str(folder)}}
-    assert_all_as_designed(as_ordinary_user(python(str(RUN)), folder, **options))
+def test_all_come_out_as_designed_for_an_ordinary_user(open_folder):
+    options = {"capture_output": True, "text": True, "check": False, "env": {"TMPDIR": str(open_folder)}}
+    assert_all_as_designed(as_ordinary_user(python(str(RUN)), open_folder, **options))

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sandboxes import as_ordinary_user, folder_for_everybody, python
+from sandboxes import as_ordinary_user, python
 
 HERE = Path(__file__).parent
 
@@ -13,13 +13,12 @@ HERE = Path(__file__).parent
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="these tests run as an ordinary user already")
 @pytest.mark.parametrize("file", ["test_sandbox_escapes.py", "test_sandbox_limits.py", "test_sandbox_kernels.py"])
-def test_the_sandbox_holds_for_an_ordinary_user(file, tmp_path_factory):
-    folder = folder_for_everybody(tmp_path_factory)
-    options = ["-m", "pytest", str(HERE / file), "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
+def test_the_sandbox_holds_for_an_ordinary_user(file, open_folder):
+    options = ["-m", "pytest", str(HERE / file), "-q", "-p", "no:cacheprovider", f"--basetemp={open_folder}/t"]
     config = HERE.parents[1] / "pyproject.toml"
     done = as_ordinary_user(
         python(*options, "-c", str(config), f"--rootdir={HERE.parents[1]}"),
-        folder,
+        open_folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
