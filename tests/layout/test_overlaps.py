@@ -81,3 +81,12 @@ def test_a_numpy_integer_is_swizzled_to_an_integer():
     swizzled = tl.Swizzle(2, 0, 3)(np.uint8(200))
     assert type(swizzled) is int
     assert swizzled == tl.Swizzle(2, 0, 3)(200)
+
+
+@pytest.mark.parametrize("operation", [tl.composition, tl.logical_divide, tl.logical_product])
+def test_a_tiler_nested_too_deep_is_refused(operation):
+    tiler = 4
+    for _ in range(200):
+        tiler = (tiler,)
+    with pytest.raises(LayoutError):
+        operation(Layout((4, 6)), tiler)

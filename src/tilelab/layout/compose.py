@@ -12,7 +12,7 @@ from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
 from tilelab.layout.fit import fit_layout
-from tilelab.layout.inttuple import is_int, leaves, rebuild, show
+from tilelab.layout.inttuple import MAX_DEPTH, depth, is_int, leaves, rebuild, show
 from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
 from tilelab.layout.simplify import from_modes, int_modes, merged, nested
 from tilelab.layout.swizzle import ComposedLayout, Swizzle
@@ -59,8 +59,9 @@ def _composition(lhs: Layout, rhs: Any) -> Layout:
     if rhs is None:
         return lhs
     if isinstance(rhs, (tuple, list)):
-        if len(rhs) > lhs.rank:
-            raise LayoutError(f"tiler {quote(rhs)} has {len(rhs)} modes, {lhs} has {lhs.rank}")
+        if len(rhs) > lhs.rank or depth(rhs) > MAX_DEPTH:
+            most = f"{lhs} has {lhs.rank}, nested at most {MAX_DEPTH} deep"
+            raise LayoutError(f"tiler {quote(rhs)} has {len(rhs)} modes, {most}")
         return joined([_composition(mode, part) for mode, part in zip(lhs, rhs, strict=False)])
     return compose(lhs, as_tile(rhs))
 

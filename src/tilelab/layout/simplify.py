@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilelab.layout.errors import LayoutError, quote
-from tilelab.layout.inttuple import is_int, rebuild
+from tilelab.layout.inttuple import MAX_DEPTH, depth, is_int, rebuild
 from tilelab.layout.layout import Layout, as_layout, joined, lifted, trusted
 
 
@@ -70,8 +70,9 @@ def coalesce(layout: Layout, profile: Any = None) -> Layout:
 
 def by_mode(function: Any, layout: Layout, guide: Any, what: str) -> Layout:
     """Apply a function to each mode with the matching part of a guide; modes beyond the guide stay as they are."""
-    if len(guide) > layout.rank or not isinstance(layout.shape, tuple):
-        raise LayoutError(f"{what} {quote(guide)} has {len(guide)} modes, {layout} has {layout.rank}")
+    if len(guide) > layout.rank or not isinstance(layout.shape, tuple) or depth(guide) > MAX_DEPTH:
+        most = f"{layout} has {layout.rank}, nested at most {MAX_DEPTH} deep"
+        raise LayoutError(f"{what} {quote(guide)} has {len(guide)} modes, {most}")
     modes = list(layout)
     return joined([function(mode, part) for mode, part in zip(modes, guide, strict=False)] + modes[len(guide) :])
 
