@@ -157,8 +157,8 @@ def _word(
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
     if kind == "absent":
         return (
-            f"{thread} takes the value of lane {f['lane']}, which has ended or is not in the block: nobody can say what "
-            "it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
+            f"{thread} takes the value of lane {f['lane']}, which has ended or is not in the block: nobody can say "
+            "what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
         )
     if kind == "misaligned":
         wide = f["bytes"]

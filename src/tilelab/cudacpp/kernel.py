@@ -73,8 +73,8 @@ class Kernel:
             given: object = getattr(self, what)
             if not isinstance(given, str):
                 raise BuildError(
-                    f"the {what} is {given!r:.60}; Kernel takes the text of a CUDA C++ source and the name of a __global__ "
-                    "function in it (of a file: Path(…).read_text())"
+                    f"the {what} is {given!r:.60}; Kernel takes the text of a CUDA C++ source and the name of a "
+                    "__global__ function in it (of a file: Path(…).read_text())"
                 )
         if self.backend not in BACKENDS:
             raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")

@@ -33,6 +33,9 @@ class Rung:
         The launch rule, as in :class:`~tilelab.cudacpp.kernel.Kernel`.
     defines
         Macros that make this rung of its source.
+    passes
+        Passes through the load/store pipe, to L1 or to shared memory, for each multiply-add of a warp: from the reads
+        of its inner loop, and held to a profiler's count by a test.
     """
 
     name: str
@@ -41,6 +44,12 @@ class Rung:
     block: Shape
     shared: Size = 0
     defines: Mapping[str, object] = field(default_factory=dict)
+    passes: float = 0.0
+
+    @property
+    def loads_from(self) -> str:
+        """Where its inner loop reads: ``L1`` or ``shared memory``."""
+        return "shared memory" if "__shared__" in self.source else "L1"
 
     @cached_property
     def source(self) -> str:
