@@ -7,6 +7,7 @@ from tilelab.grading.layouts import LayoutAnswer, collision, meant, shown
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.values import whole, whole_fault
 from tilelab.hardware.banks import bank_access
+from tilelab.layout import Layout
 
 TILE = 32
 #: Bytes of a float32.
@@ -99,14 +100,23 @@ def picture(answers: Mapping[str, Any]) -> object | None:
     return bank_picture(answers.get("layout"), "the bank of each element")
 
 
-PROBLEM = Problem(
-    name="exercise_3",
-    assignment="exercises",
-    parts=(
-        Part("prediction", 1, look_at_prediction),
-        Part("degree", 1, look_at_degree),
-        Part("layout", 2, look_at_layout),
-        Part("size_and_cosize", 2, look_at_size_and_cosize, ("layout", "size", "cosize")),
-    ),
-    picture=picture,
-)
+def posed(tile: Layout) -> Problem:
+    """Return the exercise about a column-major tile of 32 × 32; only the judge needs to know its pitch."""
+    return Problem(
+        name="exercise_3",
+        assignment="exercises",
+        parts=(
+            Part("prediction", 1, look_at_prediction),
+            Part("degree", 1, look_at_degree),
+            Part("layout", 2, look_at_layout),
+            Part("size_and_cosize", 2, look_at_size_and_cosize, ("layout", "size", "cosize")),
+        ),
+        picture=picture,
+        layout=tile,
+        statement=f"the tile {tile}",
+    )
+
+
+PROBLEM = posed(Layout((TILE, TILE), (1, TILE)))
+#: Pitches at which a row wants 16, 8, 4, 8, 2 and 4 banks.
+OTHERS = tuple(Layout((TILE, TILE), (1, pitch)) for pitch in (34, 36, 40, 44, 48, 56))
