@@ -228,13 +228,14 @@ def test_a_course_with_numbers_by_learner_is_graded_in_it(tmp_path, monkeypatch)
         hand_in(course, student, "exercises", ("exercise_1.ipynb", notebook))
         result = course.grade("exercises", student)
         assert result.score == 4, [part.lines for part in result.parts]
-    named = notebook.copy()
-    named.cells = [v4.new_code_cell(f"%env TILELAB_LEARNER={one}"), *notebook.cells]
-    hand_in(course, "mallory", "exercises", ("exercise_1.ipynb", named))
-    result = course.grade("exercises", "mallory")
-    if given_to("exercise_1", "mallory", key).layout != given_to("exercise_1", one, key).layout:
-        assert any("knows you as 'mallory'" in line for part in result.parts for line in part.lines)
-        assert result.score < 4
+    notebook.cells.insert(0, v4.new_code_cell(f"%env TILELAB_LEARNER={one}"))
+    hand_in(course, f"{other}-too", "exercises", ("exercise_1.ipynb", notebook))
+    result = course.grade("exercises", f"{other}-too")
+    assert given_to("exercise_1", f"{other}-too", key).layout != given_to("exercise_1", one, key).layout
+    assert result.score < 4
+    table = next(part for part in result.parts if part.cell == "exercise_1_table")
+    assert f"answers as {one!r}" in table.lines[-1]
+    assert f"knows you as '{other}-too'" in table.lines[-1]
     feedback = (course.root / "feedback" / one / "exercises" / "exercise_1.html").read_text()
     assert "os.environ" not in feedback
 
