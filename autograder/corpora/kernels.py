@@ -1,28 +1,20 @@
 """Kernels that the corpora share, and one change at a time to them."""
 
-TILED = r"""
-#define TILE 16
+from tilelab.grading.problems.practice_3 import BROKEN, LAUNCH
 
-__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
-    __shared__ float shA[TILE][TILE];
-    __shared__ float shB[TILE][TILE];
-    int ti = threadIdx.y, tj = threadIdx.x;
-    int row = blockIdx.y * TILE + ti;
-    int col = blockIdx.x * TILE + tj;
-    float acc = 0.0f;
-    for (int p = 0; p < (K + TILE - 1) / TILE; ++p) {
-        int aCol = p * TILE + tj;
-        int bRow = p * TILE + ti;
-        shA[ti][tj] = (row < M && aCol < K) ? A[row * K + aCol] : 0.0f;
-        shB[ti][tj] = (bRow < K && col < N) ? B[bRow * N + col] : 0.0f;
-        __syncthreads();
-        for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];
-        __syncthreads();  // second
-    }
-    if (row < M && col < N) C[row * N + col] = acc;
-}
-"""
-TILES = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
+
+def changed(source: str, *pairs: tuple[str, str]) -> str:
+    """Return a source with some pieces replaced, each of which must be there."""
+    for old, new in pairs:
+        assert old in source, old
+        source = source.replace(old, new)
+    return source
+
+
+#: The inner product of `BROKEN`, the tiled kernel as practice 3 gives it: without its second barrier.
+INNER = "for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];"
+TILED = changed(BROKEN, (INNER, f"{INNER}\n        __syncthreads();  // second"))
+TILES = LAUNCH
 
 NAIVE = r"""
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
@@ -91,11 +83,3 @@ __global__ void matmul(const float* A, const float* B, float* C, int M, int N, i
     // your kernel
 }
 """
-
-
-def changed(source: str, *pairs: tuple[str, str]) -> str:
-    """Return a source with some pieces replaced, each of which must be there."""
-    for old, new in pairs:
-        assert old in source, old
-        source = source.replace(old, new)
-    return source
