@@ -11,9 +11,28 @@ def changed(source: str, *pairs: tuple[str, str]) -> str:
     return source
 
 
-#: The inner product of `BROKEN`, the tiled kernel as practice 3 gives it: without its second barrier.
-INNER = "for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];"
-TILED = changed(BROKEN, (INNER, f"{INNER}\n        __syncthreads();  // second"))
+TILED = r"""
+#define TILE 16
+
+__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float shA[TILE][TILE];
+    __shared__ float shB[TILE][TILE];
+    int ti = threadIdx.y, tj = threadIdx.x;
+    int row = blockIdx.y * TILE + ti;
+    int col = blockIdx.x * TILE + tj;
+    float acc = 0.0f;
+    for (int p = 0; p < (K + TILE - 1) / TILE; ++p) {
+        int aCol = p * TILE + tj;
+        int bRow = p * TILE + ti;
+        shA[ti][tj] = (row < M && aCol < K) ? A[row * K + aCol] : 0.0f;
+        shB[ti][tj] = (bRow < K && col < N) ? B[bRow * N + col] : 0.0f;
+        __syncthreads();
+        for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];
+        __syncthreads();  // second
+    }
+    if (row < M && col < N) C[row * N + col] = acc;
+}
+"""
 TILES = LAUNCH
 
 NAIVE = r"""
@@ -51,32 +70,9 @@ __global__ void matmul(const float* __restrict__ A, const float* __restrict__ B,
 """
 FLAT_TILES = {"grid": "(N + TILE - 1) / TILE * ((M + TILE - 1) / TILE)", "block": "TILE * TILE", "TILE": 8}
 
-SIMULATED = """
-from tilelab.simt import cuda, float32
-
-TILE = 16
-
-
-@cuda.jit
-def matmul(A, B, C, M, N, K):
-    shA = cuda.shared.array((TILE, TILE), float32)
-    shB = cuda.shared.array((TILE, TILE), float32)
-    ti, tj = cuda.threadIdx.y, cuda.threadIdx.x
-    row = cuda.blockIdx.y * TILE + ti
-    col = cuda.blockIdx.x * TILE + tj
-    acc = float32(0)
-    for p in range((K + TILE - 1) // TILE):
-        aCol = p * TILE + tj
-        bRow = p * TILE + ti
-        shA[ti, tj] = A[row, aCol] if row < M and aCol < K else float32(0)
-        shB[ti, tj] = B[bRow, col] if bRow < K and col < N else float32(0)
-        cuda.syncthreads()
-        for k in range(TILE):
-            acc += shA[ti, k] * shB[k, tj]
-        cuda.syncthreads()  # second
-    if row < M and col < N:
-        C[row, col] = acc
-"""
+#: Practice 3 gives the kernel in Python without its second barrier, after the inner product.
+INNER = "            acc += shA[ti, k] * shB[k, tj]\n"
+SIMULATED = changed(BROKEN, (INNER, f"{INNER}        cuda.syncthreads()  # second\n"))
 
 EMPTY = r"""
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {

@@ -50,6 +50,16 @@ def test_at_work_submit_records_all_answers_at_once_and_says_how_the_checks_went
     assert "✓ contiguous: it agrees with your table" in bundle["text/plain"]
 
 
+def test_what_is_not_decided_has_a_mark_of_its_own(mode, shown):
+    check("exercise_3", degree=16)
+    bundle = shown[0]
+    assert "○ degree: readable" in bundle["text/plain"]
+    assert "○ can be judged; whether it is right is not told here" in bundle["text/html"]
+    check("exercise_3", degree=99)
+    assert "✗ degree" in shown[-1]["text/plain"]
+    assert "○" not in shown[-1]["text/html"]
+
+
 def test_a_part_can_be_handed_in_by_its_own_name(mode, shown):
     submit("exercise_1_order", order="row-major")
     assert shown[0][MIME]["problem"] == "exercise_1"

@@ -82,7 +82,7 @@ def plain(value: object, depth: int = 0) -> Any:
         return source_of(value)
     raise GradingError(
         f"a {type(value).__name__} cannot be handed in: {reprlib.repr(value):.80}. "
-        "Numbers, strings, True, False, lists, arrays, layouts and functions can"
+        "Numbers, strings, True, False, lists, arrays, layouts and functions can; of a kernel its text"
     )
 
 

@@ -12,6 +12,8 @@ from tilelab.grading.learner import VARIABLE, me
 from tilelab.grading.problems import Finding, Part, Problem, given_to, names, problem, split
 from tilelab.layout import Layout
 
+#: Told where a check could look at an answer's form alone.
+OPEN = "○ can be judged; whether it is right is not told here"
 #: The course's key, by problem, from `given`: it says that learners have numbers of their own.
 _keys: dict[str, str] = {}
 
@@ -162,7 +164,9 @@ def _look(part: Part, answers: dict[str, Any]) -> Finding:
     try:
         return part.look(answers)
     except Exception as error:
-        return Finding(True, f"the instant check itself failed ({type(error).__name__}: {error}); the judge will look")
+        return Finding.undecided(
+            f"the instant check itself failed ({type(error).__name__}: {error}); the judge will look"
+        )
 
 
 def _remember(name: str, findings: list[tuple[Part, Finding]], handed_in: bool = False) -> None:
@@ -184,15 +188,16 @@ def _passes_validation(points: float) -> None:
 
 
 def _table_text(findings: list[tuple[Part, Finding]]) -> str:
-    return "\n".join(f"  {'✓' if finding.ok else '✗'} {part.name}: {finding.text}" for part, finding in findings)
+    lines = [f"  {finding.mark} {part.name}: {finding.text}" for part, finding in findings]
+    return "\n".join(lines + [f"  {OPEN}"] * any(finding.mark == "○" for _, finding in findings))
 
 
 def _table_html(findings: list[tuple[Part, Finding]]) -> str:
     items = "".join(
-        f"<li>{'✓' if finding.ok else '✗'} <b>{escape(part.name)}</b>: {escape(finding.text)}</li>"
-        for part, finding in findings
+        f"<li>{finding.mark} <b>{escape(part.name)}</b>: {escape(finding.text)}</li>" for part, finding in findings
     )
-    return f'<ul style="list-style: none; padding-left: 0.5em">{items}</ul>'
+    legend = f"<li><small>{OPEN}</small></li>" if any(finding.mark == "○" for _, finding in findings) else ""
+    return f'<ul style="list-style: none; padding-left: 0.5em">{items}{legend}</ul>'
 
 
 def _draw(name: str, answers: dict[str, Any]) -> None:

@@ -27,10 +27,24 @@ from tilelab.layout import Layout
 
 @dataclass(frozen=True)
 class Finding:
-    """What an instant check found in one part: whether a public check fails, and what to tell the learner."""
+    """What an instant check found in one part: whether a public check fails, and what to tell the learner.
+
+    ``decided`` is false where the answer has the right form and more would give it away: only the judge knows.
+    """
 
     ok: bool
     text: str
+    decided: bool = True
+
+    @classmethod
+    def undecided(cls, text: str, fault: str = "") -> "Finding":
+        """Make the finding of a check that looks at an answer's form alone: its fault, or that the judge will say."""
+        return cls(False, fault) if fault else cls(True, text, decided=False)
+
+    @property
+    def mark(self) -> str:
+        """Return ``✓``, ``✗``, or ``○`` for what is not decided here."""
+        return "✗" if not self.ok else "✓" if self.decided else "○"
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class Part:
     @classmethod
     def text(cls, name: str, points: float) -> "Part":
         """Make a part whose answer is a text in its grade cell, for a person to grade."""
-        return cls(name, points, lambda answers: Finding(True, "a person reads it"), by_person=True)
+        return cls(name, points, lambda answers: Finding.undecided("a person reads it"), by_person=True)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def look_at_order(answers: Mapping[str, Any]) -> Finding:
         return Finding(False, f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}")
     steps = _steps(answers.get("table"))
     if steps is None:
-        return Finding(True, "readable; whether it is right the judge will say")
+        return Finding.undecided("readable; give check() your table too and it compares the two")
     along_row, down_column = steps
     if (order_meant(order) == "row-major") != (along_row < down_column):
         return Finding(
@@ -67,7 +67,7 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
     if not isinstance(contiguous, bool):
         return Finding(False, f"write True or False, without quotes, not {contiguous!r:.40}")
     if _steps(answers.get("table")) is None:
-        return Finding(True, "readable; whether it is right the judge will say")
+        return Finding.undecided("readable; give check() your table too and it compares the two")
     offsets = sorted(value for row in answers["table"] for value in row)
     without_holes = all(after - before == 1 for before, after in pairwise(offsets))
     if contiguous != without_holes:

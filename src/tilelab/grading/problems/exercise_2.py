@@ -61,7 +61,7 @@ def look_at_same_memory(original: Layout, answers: Mapping[str, Any]) -> Finding
         return Finding(False, "transposed is right; bytes_moved is not answered yet")
     if whole(answers["bytes_moved"]) is None:
         return Finding(False, f"bytes_moved is a whole number, not {answers['bytes_moved']!r:.40}")
-    return Finding(True, "transposed looks at the same memory in the right steps; bytes_moved is readable")
+    return Finding.undecided("transposed looks at the same memory in the right steps; bytes_moved is readable")
 
 
 def view_fault(original: Layout, memory: object) -> str:
@@ -86,7 +86,7 @@ def look_at_statement(answers: Mapping[str, Any]) -> Finding:
         own = read_layout(answers.get("layout"))
         down, along = own.offset(1, 0), own.offset(0, 1)
     except (GradingError, TypeError, ValueError):
-        return Finding(True, "readable; give check() your layout too and it compares the two")
+        return Finding.undecided("readable; give check() your layout too and it compares the two")
     if (order_meant(order) == "row-major") != (along < down):
         return Finding(
             False, f"this does not agree with your layout: it steps by {along} along a row and by {down} down a column"

@@ -46,13 +46,13 @@ def _worst(lines: list[list[int]]) -> tuple[int, int]:
 def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
     """Form alone: a prediction is compared with what you find, by you."""
     fault = whole_fault(answers["prediction"], "the number of banks", 1, 32)
-    return Finding(not fault, fault or "written down; you will see")
+    return Finding.undecided("written down; you will see", fault)
 
 
 def look_at_degree(answers: Mapping[str, Any]) -> Finding:
     """Form alone: with 32 possible answers anything more would be the answer."""
     fault = whole_fault(answers["degree"], "the degree", 1, 32)
-    return Finding(not fault, fault or "readable; does it agree with the offsets of threads 0, 1, 2 and 31?")
+    return Finding.undecided("readable; does it agree with the offsets of threads 0, 1, 2 and 31?", fault)
 
 
 def look_at_layout(answers: Mapping[str, Any]) -> Finding:

@@ -85,7 +85,7 @@ def look_at_sectors(answers: Mapping[str, Any]) -> Finding:
     a, b = answers["sectors_a"], answers["sectors_b"]
     if a != b and (word(answers["better"]) == "a") != (a < b):
         return Finding(False, f"better does not agree with your numbers: (a) asks for {a}, (b) for {b} sectors a load")
-    return Finding(True, "readable, and in itself consistent")
+    return Finding.undecided("the numbers agree with one another")
 
 
 def picture(vector: Layout, answers: Mapping[str, Any]) -> object | None:

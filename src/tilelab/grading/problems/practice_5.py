@@ -24,11 +24,11 @@ def look_at_correct(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel with two tiles."""
     told = []
     for tile, shape in PUBLIC:
-        fine, text = look_at_kernel(partial(answer, answers, tile), [shape])
-        told.append(text)
-        if not fine:
-            return Finding(False, text)
-    return Finding(True, told[-1] if told[0] == told[-1] else "; ".join(told))
+        found = look_at_kernel(partial(answer, answers, tile), [shape])
+        if not (found.ok and found.decided):
+            return found
+        told.append(f"TILE = {tile}: {found.text}")
+    return Finding(True, "; ".join(told))
 
 
 def bytes_asked(launch: object, tile: int) -> int:

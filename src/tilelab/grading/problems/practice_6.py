@@ -31,13 +31,13 @@ def fault_of(report: object) -> str:
 def look_at_measurement(answers: Mapping[str, Any]) -> Finding:
     """Whether the report can be at all."""
     fault = fault_of(answers["report"])
-    return Finding(not fault, fault or "possible; the judge compares it with its own measurement")
+    return Finding.undecided("possible; the judge compares it with its own measurement", fault)
 
 
 def look_at_statement(answers: Mapping[str, Any]) -> Finding:
     """Form alone."""
     fault = statements_fault(answers["statement"], STATEMENTS)
-    return Finding(not fault, fault or "readable")
+    return Finding.undecided("all decided", fault)
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:

@@ -91,7 +91,7 @@ def look_at_roofline(answers: Mapping[str, Any]) -> Finding:
     }
     if wrong := wrong_numbers(answer, right):
         return Finding(False, f"not the {wrong[0]} of this shape: {hints[wrong[0]]}")
-    return Finding(True, "the numbers are those of your shape; compare the intensity with the ridge for the bound")
+    return Finding.undecided("the numbers are those of your shape; compare the intensity with the ridge for the bound")
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:
