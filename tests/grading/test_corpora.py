@@ -70,6 +70,17 @@ def test_an_instant_check_gives_no_right_number_away(case):
                 assert not re.search(rf"\b{value}\b", text), f"{part.name} tells {name}: {text}"
 
 
+@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.problem}: {case.name}")
+def test_a_tick_means_all_the_points(case, judge):
+    answers = record(case.problem, case.answers)["answers"]
+    for name, due in case.expected.items():
+        part = problem(case.problem).part(name)
+        if {"kernel", "body", "mended"} & set(part.needs):
+            continue  # the judge tries more shapes
+        if part.look(answers).mark == "✓":
+            assert due + case.pending.get(name, 0) == part.points, name
+
+
 @pytest.mark.parametrize("name", problems())
 def test_garbage_is_refused_in_words_by_both(name, judge):
     for part in problem(name).parts:

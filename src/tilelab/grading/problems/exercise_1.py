@@ -33,7 +33,7 @@ def look_at_table(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     return Finding(False, f"{len(wrong)} of 12 cells are not right: {listed(wrong)}. {hint}")
 
 
-def look_at_order(answers: Mapping[str, Any]) -> Finding:
+def look_at_order(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own table; which word is right stays the judge's."""
     order = answers["order"]
     if order is None:
@@ -50,7 +50,12 @@ def look_at_order(answers: Mapping[str, Any]) -> Finding:
             f"this does not agree with your table: it steps by {along_row} along a row and by {down_column} down a "
             "column. Neighbours in memory are one apart",
         )
-    return Finding(True, "it agrees with your table")
+    return _agrees(layout, answers["table"])
+
+
+def _agrees(layout: Layout, table: list[list[object]]) -> Finding:
+    """Say that a statement agrees with the learner's table, which decides it where the table is right."""
+    return Finding(True, "it agrees with your table", decided=not wrong_cells(table, layout))
 
 
 def order_meant(order: object) -> str:
@@ -59,7 +64,7 @@ def order_meant(order: object) -> str:
     return "column-major" if words == "col-major" else words
 
 
-def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
+def look_at_contiguous(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own table."""
     contiguous = answers["contiguous"]
     if contiguous is None:
@@ -72,7 +77,7 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
     without_holes = all(after - before == 1 for before, after in pairwise(offsets))
     if contiguous != without_holes:
         return Finding(False, "this does not agree with your table: sort its 12 numbers and look at the gaps")
-    return Finding(True, "it agrees with your table")
+    return _agrees(layout, answers["table"])
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:
@@ -101,8 +106,8 @@ def posed(layout: Layout) -> Problem:
         assignment="exercises",
         parts=(
             Part("table", 2, partial(look_at_table, layout)),
-            Part("order", 1, look_at_order),
-            Part("contiguous", 1, look_at_contiguous),
+            Part("order", 1, partial(look_at_order, layout)),
+            Part("contiguous", 1, partial(look_at_contiguous, layout)),
         ),
         picture=picture,
         layout=layout,

@@ -75,7 +75,7 @@ def view_fault(original: Layout, memory: object) -> str:
     return ""
 
 
-def look_at_statement(answers: Mapping[str, Any]) -> Finding:
+def look_at_statement(original: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own layout."""
     order = answers["order"]
     if order is None:
@@ -91,7 +91,9 @@ def look_at_statement(answers: Mapping[str, Any]) -> Finding:
         return Finding(
             False, f"this does not agree with your layout: it steps by {along} along a row and by {down} down a column"
         )
-    return Finding(True, "it agrees with your layout")
+    rows, columns = extents(original)
+    right = own.extents == (columns, rows) and not misplaced(original, own)
+    return Finding(True, "it agrees with your layout", decided=right)
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:
@@ -109,7 +111,7 @@ def posed(original: Layout) -> Problem:
         parts=(
             Part("layout", 2, partial(look_at_layout, original)),
             Part("same_memory", 1, partial(look_at_same_memory, original), ("memory", "bytes_moved")),
-            Part("statement", 1, look_at_statement, ("order",)),
+            Part("statement", 1, partial(look_at_statement, original), ("order",)),
         ),
         picture=picture,
         layout=original,

@@ -83,6 +83,8 @@ def look_at_size_and_cosize(answers: Mapping[str, Any]) -> Finding:
     answer = meant(answers["layout"])
     if isinstance(answer, str):
         return Finding(False, f"both are judged for your layout, and there is none: {answer}")
+    if fault := tile_fault(answer):
+        return Finding(False, f"both are judged for your layout, which cannot hold the tile: {fault}")
     wrong = [name for name in ("size", "cosize") if whole(answers[name]) != getattr(answer, name)]
     if not wrong:
         return Finding(True, f"they are the size and cosize of {answer.text}")
