@@ -36,9 +36,8 @@ def held(vector: Layout, layout: object, thread: object) -> list[list[int]]:
     """
     answer = read_layout(layout)
     if len(answer.extents) != 2:
-        raise GradingError(
-            f"{answer.text} has {len(answer.extents)} mode(s), two are asked for: one for the thread, one for its elements"
-        )
+        modes = f"{len(answer.extents)} mode{'s' if len(answer.extents) > 1 else ''}"
+        raise GradingError(f"{answer.text} has {modes}, not two: one for the thread, one for its elements")
     mode = whole(thread)
     if mode not in (0, 1):
         raise GradingError(f"say which mode is the thread, 0 or 1, not {thread!r:.40}")
