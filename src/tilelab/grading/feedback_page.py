@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 #: A line of the list on top: nbgrader calls every part "Test cell".
 LINE = re.compile(
-    r'<a href="#(?P<cell>\w+)">(?:Test cell|Written response|Coding free-response|Task)</a> \(Score: (?P<score>[^)<]*)\)'
+    r'<a href="#(?P<cell>\w+)">(?:Test cell|Written response|Coding free-response|Task)</a> '
+    r"\(Score: (?P<score>[^)<]*)\)"
 )
 
 
