@@ -18,7 +18,8 @@ from tilelab.grading.answers import MIME
 
 #: Between ``<`` and a letter this makes a tag plain text, in Markdown and in code alike, and cannot be seen.
 BREAK = "\N{ZERO WIDTH SPACE}"
-TAG = re.compile(r"<(?=[A-Za-z/!?])")
+#: A fold is left, without attributes: hints are written in such.
+TAG = re.compile(r"<(?!/?(?:details|summary)>)(?=[A-Za-z/!?])")
 #: Destinations of a link that lead to a page, an anchor or a file beside, in the forms that need no decoding.
 HARMLESS = r"<?(?:https?://[^\s<>\"'&]*|mailto:[\w.@+-]+|#[\w-]*|(?:\./)?[\w-][\w./-]*)>?"
 LINK = re.compile(rf"\](?=\((?!\s*{HARMLESS}(?:\s+[\"'][^\"'<>]*[\"'])?\s*\)))")
