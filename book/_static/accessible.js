@@ -33,7 +33,9 @@
 
   function reachable() {
     for (const box of document.querySelectorAll(SCROLLING)) {
-      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+      /* A picture with cells is a stop already, and scrolls to the cell that is looked at. */
+      const stop = box.querySelector("tile-picture");
+      if (box.scrollWidth > box.clientWidth + 1 && !stop) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   }
