@@ -63,6 +63,7 @@ lint: .venv/.test
 
 test: .venv/.test system lint  ## everything that needs no GPU, browser tests included
 	@$(BIN)/python tools/build_book.py
+	@$(BIN)/python tools/translate.py check
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup
 
 test-quick: .venv/.test  ## under a minute, for the working hour

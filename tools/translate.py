@@ -5,6 +5,7 @@ catalogue, or a string without a translation, stays English. Both use the execut
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,12 @@ def program(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
+def environment() -> dict[str, str]:
+    """Return the environment in which Sphinx finds the book's extensions wherever its settings stand."""
+    paths = [str(ROOT / "book" / "_ext"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
 def extract() -> int:
     """Write the strings of every page, and return the exit code."""
     conf = ROOT / "conf.py"  # jupyter-book writes it, and Sphinx wants it where the pages are
@@ -36,7 +43,7 @@ def extract() -> int:
             return made.returncode
         command = [program("sphinx-build"), "-q", "-W", "--keep-going", "-b", "gettext"]
         command += ["-d", str(BUILD / ".doctrees-gettext"), ".", str(POT)]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
+        return subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     finally:
         conf.unlink(missing_ok=True)
 
@@ -63,7 +70,7 @@ def build(empty: bool) -> int:
     path.write_text(yaml.safe_dump(config, allow_unicode=True, sort_keys=False))
     command = [program("jupyter-book"), "build", ".", "-q", "-W", "--keep-going", "--config", str(path)]
     command += ["--toc", str(ROOT / "_toc.yml"), "--path-output", str(KOREAN)]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     if not code:
         print(f"\nThe Korean edition is built:\n    {(KOREAN / '_build' / 'html' / 'index.html').as_uri()}")
     return code

@@ -6,7 +6,7 @@
   const NAMED_OTHERWISE = "details.hide > summary, .search-button-field";
 
   /* Pictures and formulas that are wider than the page scroll; so they must be reachable by keyboard. */
-  const SCROLLING = ".cell_output .text_html > div, mjx-container[display='true']";
+  const SCROLLING = ".cell_output .text_html > div, .tl-scroll, mjx-container[display='true']";
 
   function nameByContent() {
     for (const button of document.querySelectorAll(NAMED_OTHERWISE)) {

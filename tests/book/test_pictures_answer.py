@@ -36,14 +36,15 @@ def test_arrow_keys_go_from_cell_to_cell(visit):
 
 def test_banks_are_named(visit):
     page = visit("/notebooks/04-size-cosize.html").page
-    titles = page.locator("tile-picture").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-    title = next(title for title in titles if "bank" in title)
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    found, said = picture(page, title[:20])
+    found, said = picture(page, "without and with padding")
     found.focus()
-    page.keyboard.press("ArrowDown")
-    offset = int(said.inner_text().partition("offset ")[2].partition(",")[0])
-    assert said.inner_text().endswith(f"offset {offset}, bank {bank(4 * offset)}")
+    for coordinate in [(1, 0), (2, 0)]:
+        page.keyboard.press("ArrowDown")
+        offset = Layout((32, 32), (32, 1))(*coordinate)
+        assert said.inner_text() == f"({coordinate[0]},0): offset {offset}, bank {bank(4 * offset)}"
+    page.keyboard.press("End")
+    offset = Layout((32, 32), (33, 1))(2, 7)
+    assert said.inner_text() == f"(2,7): offset {offset}, bank {bank(4 * offset)}"
 
 
 def test_threads_are_named(visit):
