@@ -96,7 +96,7 @@ def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
     """
     start = perf_counter()
     what = {"submission": fingerprint(job.folder), "sandbox": job.sandboxed}
-    judge = Judge(job.checks)
+    judge = Judge(job.checks, job.student)
     notebooks: dict[str, str] = {}
     pending: dict[str, float] = {}
     with ExitStack() as stack:
@@ -164,7 +164,7 @@ def run_notebook(
     nb : NotebookNode
         Changed in place.
     job : Job
-        Its ``limits`` and ``sandboxed`` are used.
+        Its ``limits``, ``sandboxed`` and ``student`` are used.
     name : str
         The notebook's name.
     folder : Path
@@ -177,7 +177,7 @@ def run_notebook(
     GradingError
         No kernel could be started.
     """
-    resources = {"metadata": {"path": str(folder)}, "nbgrader": {"notebook": name}}
+    resources = {"metadata": {"path": str(folder)}, "nbgrader": {"notebook": name, "student": job.student}}
     step = ContainedExecute(sandboxed=job.sandboxed, limits=str(job.limits), kernels=kernels)
     step.following = following
     with _as_autograding():

@@ -19,7 +19,8 @@ from tilelab.grading.answers import MIME
 
 #: Between ``<`` and a letter this makes a tag plain text, in Markdown and in code alike, and cannot be seen.
 BREAK = "\N{ZERO WIDTH SPACE}"
-TAG = re.compile(r"<(?=[A-Za-z/!?])")
+#: A fold is left, without attributes: hints are written in such.
+TAG = re.compile(r"<(?!/?(?:details|summary)>)(?=[A-Za-z/!?])")
 #: Files beside a notebook in which nothing can run: formgrader serves what was handed in as if it were its own.
 FILES_TO_SHOW = ("csv", "gif", "jpeg", "jpg", "json", "npy", "png", "tsv", "txt")
 #: Destinations of a link that lead to a page, an anchor or such a file, in the forms that need no decoding.
