@@ -106,10 +106,19 @@ def make(limits: Limits) -> Group | None:
         return None
 
 
+def held_by() -> str:
+    """Say what holds the memory and the processes of a whole sandbox together, for this user on this machine."""
+    places = parents()
+    if not places:
+        return "limits held by resource limits and a watch, because this user may not make control groups"
+    version = 2 if (places[0] / "cgroup.controllers").exists() else 1
+    return f"limits held by control groups (version {version})"
+
+
 @cache
 def parents() -> list[Path]:
     """Return the folders in which groups with a memory and a process limit can be made and joined; none, if none."""
-    for places in ([*_version_2()], [*_version_1()]):
+    for places in ([*_version_2()], _version_1()):
         if places and _joinable(places):
             _sweep(places)
             return places
@@ -134,15 +143,17 @@ def _mounted(kind: str, controller: str = "") -> Path | None:
     return None
 
 
-def _version_1() -> Iterator[Path]:
+def _version_1() -> list[Path]:
+    found: dict[str, Path] = {}
     for controllers, path in _memberships():
         for wanted in {"memory", "pids"} & set(controllers):
             mount = _mounted("cgroup", wanted)
-            if mount is None:
-                continue
-            # In a container the path may be the host's, which is not in sight: the mount is then the own group.
-            own = mount / path.lstrip("/")
-            yield own if own.is_dir() else mount
+            if mount is not None:
+                # In a container the path may be the host's, which is not in sight: the mount is then the own group.
+                own = mount / path.lstrip("/")
+                found[wanted] = own if own.is_dir() else mount
+    # One limit without the other holds nothing; both may be of one tree.
+    return sorted(set(found.values())) if len(found) == 2 else []
 
 
 def _version_2() -> Iterator[Path]:
