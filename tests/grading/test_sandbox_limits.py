@@ -1,6 +1,7 @@
 """What a sandbox may use: each limit ends only what is inside, and says which one it was."""
 
 import os
+import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sandboxes import command_lines
 
-from tilelab.grading.sandbox import cgroups
+from tilelab.grading.sandbox import cgroups, jail
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.jail import Jail
 from tilelab.grading.sandbox.limits import MIB, Limits
@@ -32,11 +33,11 @@ def python(code, limits, **options):
 
 
 def test_the_holder_is_the_one_that_is_meant(holder):
-    jail = Jail()
+    made = Jail()
     try:
-        assert jail.memory_limit_by == holder
+        assert made.memory_limit_by == holder
     finally:
-        jail.close()
+        made.close()
 
 
 def test_one_process_that_asks_for_too_much_gets_an_error_it_can_survive(holder):
@@ -138,6 +139,15 @@ while True:
 """
     done = python(code, Limits(memory=512 * MIB, scratch=32 * MIB, seconds=30))
     assert done.ended in ("shared files", "memory")
+
+
+def test_private_folders_lie_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(jail.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=64 * MIB))
+    assert jail.folder_for_sandboxes() == tmp_path
+    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=8192 * MIB))
+    assert str(jail.folder_for_sandboxes()) == "/dev/shm"
 
 
 def test_no_file_is_larger_than_allowed():

@@ -2,6 +2,10 @@
 
 Version 1 has a tree for each controller, version 2 one tree. Groups are made inside the grader's own (version 2: beside
 it, in the nearest ancestor that hands its controllers on), so that limits set on the grader go on to hold.
+
+Where this process may make none, resource limits hold for each process and a watch for all of them together:
+``tilelab doctor`` says which. Version 2 was tried on Linux 6.1 (Debian 12) in a virtual machine, as root in a
+group as a service has it, and as an ordinary user in a group that was handed over (``Delegate=yes``).
 """
 
 import contextlib
