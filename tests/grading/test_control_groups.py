@@ -57,13 +57,13 @@ def test_version_2_looks_for_the_nearest_group_that_hands_both_controllers_on(tr
         ({}, []),
     ],
 )
-def test_version_1_needs_both_controllers(tmp_path, monkeypatch, mounts, places):
+def test_version_1_needs_all_controllers_that_are_wanted(tmp_path, monkeypatch, mounts, places):
     for mount in mounts.values():
         (tmp_path / mount / "own").mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(cgroups, "_memberships", lambda: [(["memory"], "/not/here"), (["cpu", "pids"], "/own")])
     found = {name: tmp_path / mount for name, mount in mounts.items()}
     monkeypatch.setattr(cgroups, "_mounted", lambda kind, controller="": found.get(controller))
-    assert cgroups._version_1() == [tmp_path / place for place in places]
+    assert cgroups._version_1("memory", "pids") == [tmp_path / place for place in places]
 
 
 def test_a_group_has_its_limits_before_anything_joins(tmp_path):

@@ -5,6 +5,8 @@ import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from sandboxes import command_lines
@@ -104,6 +106,40 @@ def test_fork_bombs_in_two_sandboxes_have_a_limit_each(holder):
     with ThreadPoolExecutor() as pool:
         for done in pool.map(lambda _: python(code, Limits(processes=40)), range(2)):
             assert done.stdout == b"made 30\n", done.stderr
+
+
+@pytest.mark.skipif(not cgroups.parents(), reason="this user may not make control groups here")
+def test_all_processes_of_a_sandbox_are_in_its_groups():
+    """In every tree, that of the processors too where there is one: many busy processes have the share of one then."""
+    mark = f"{123_000 + os.getpid() % 1000}.5"
+    code = f"import subprocess\nsubprocess.run(['timeout', '3', 'sleep', '{mark}'])"
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(python, code, Limits())
+        deadline = time.monotonic() + 20
+        while not (sleeping := _numbers_of(f"sleep {mark}")) and not running.done() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        groups = [group for place in cgroups.parents() for group in place.glob(f"{cgroups.PREFIX}{os.getpid()}-*")]
+        inside = [set((group / "cgroup.procs").read_text().split()) for group in groups]
+        running.result()
+    assert len(groups) == len(cgroups.parents())
+    assert sleeping
+    assert all(set(sleeping) <= members for members in inside)
+
+
+def _numbers_of(line):
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and (entry / "cmdline").read_text().replace("\0", " ").strip() == line:
+                found.append(entry.name)
+    return found
+
+
+def test_threads_that_ask_at_once_find_the_same_groups():
+    cgroups.parents.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: cgroups.parents(), range(8)))
+    assert all(places == found[0] for places in found)
 
 
 def test_files_in_memory_count(holder):
