@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.measure.bounds import Bound, judged
+from tilelab.measure.bounds import ENOUGH, Bound, judged
 
 _PERCENT = "pct_of_peak_sustained_elapsed"
 #: What is asked for, by a name of ours.
@@ -44,6 +44,8 @@ class Profile:
     def bound(self) -> Bound:
         """The part that was busy for most of the time; L1 is called shared memory where that was most of its work."""
         shares = {part: self.values[part] / 100 for part in PARTS}
+        if shares["arithmetic"] >= ENOUGH:
+            del shares["instruction issue"]  # for then most of what is issued is the arithmetic
         if self.values["shared_passes"] > self.values["passes"] / 2:
             shares["shared memory"] = shares.pop("L1")
         return judged(shares, "profiler")
