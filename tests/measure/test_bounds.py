@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tilelab.kernels.ladder import LADDER, rung
-from tilelab.measure.bounds import Bound, estimated, judged
+from tilelab.kernels.ladder import LADDER
+from tilelab.measure.bounds import ENOUGH, Bound, estimated, judged
 from tilelab.measure.profiler import COUNTERS, parse, profile
-from tilelab.measure.roofline import recorded_dots
+from tilelab.measure.roofline import product_dot
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "records" / "ladder_h200.json"
 LISTING = (Path(__file__).parents[1] / "data" / "ncu_ladder_1024.csv").read_text()
@@ -98,7 +98,9 @@ def test_every_rung_was_profiled_and_the_bounds_differ():
     assert names >= {one.name for one in LADDER}
     assert len({row["bound"] for row in PROFILED}) > 2
     for row in ROWS:
-        assert str(Bound(row["bound"], row["busiest"], row["busy_percent"] / 100, row["bound_told_by"]))
+        again = Bound.of(row)
+        assert row.items() >= again.as_dict().items()
+        assert (again.share >= ENOUGH) == (again.by == again.busiest)
 
 
 @pytest.mark.parametrize("one", LADDER, ids=lambda one: one.name)
@@ -109,9 +111,10 @@ def test_the_passes_that_a_rung_states_are_those_that_the_profiler_counted(one):
     assert one.loads_from == ("shared memory" if row["shared_passes"] > row["passes"] / 2 else "L1")
 
 
-def test_dots_take_measured_bytes_where_the_record_has_them():
-    dots = {dot.name: dot for dot in recorded_dots(ROWS, (4096, 4096, 4096))}
-    assert dots["naive"].kind == "measured"
-    assert dots["cuBLAS through torch"].kind == "compulsory"
-    assert dots["naive"].bytes > 2 * dots["cuBLAS through torch"].bytes
-    assert rung("naive").name == dots["naive"].name
+def test_the_naive_kernel_moves_more_than_it_must():
+    """Measured bytes put a dot further left than compulsory ones, and the dot says which they are."""
+    [row] = [row for row in PROFILED if row["kernel"] == "naive" and row["M"] == row["K"] == 4096]
+    least = product_dot("naive", 4096, 4096, 4096, row["ms"])
+    measured = product_dot("naive", 4096, 4096, 4096, row["ms"], measured_bytes=row["dram_bytes"])
+    assert (least.kind, measured.kind) == ("compulsory", "measured")
+    assert measured.intensity < least.intensity / 2

@@ -44,7 +44,7 @@ def bound_of(row: dict[str, Any]) -> str:
     """What bounds a row, in words; ``~`` marks an estimate."""
     from tilelab.measure.bounds import Bound
 
-    told = Bound(row["bound"], row["busiest"], row["busy_percent"] / 100, row["bound_told_by"])
+    told = Bound.of(row)
     return f"{'~ ' if told.told_by == 'estimate' else ''}{told}"
 
 

@@ -10,6 +10,7 @@ the most it can do in the time that was measured.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 #: From which share of the time on a part counts as the bound.
 ENOUGH = 0.6
@@ -38,6 +39,16 @@ class Bound:
     busiest: str
     share: float
     told_by: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Bound":
+        """The bound that a row of a ladder holds, measured here or recorded."""
+        return cls(row["bound"], row["busiest"], row["busy_percent"] / 100, row["bound_told_by"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a row of a ladder holds it."""
+        percent = 100 * self.share
+        return {"bound": self.by, "busiest": self.busiest, "busy_percent": percent, "bound_told_by": self.told_by}
 
     def __str__(self) -> str:
         busy = f"{100 * self.share:.0f} %"

@@ -53,12 +53,7 @@ class Profile:
     def as_dict(self) -> dict[str, Any]:
         """As a row of a recorded run holds it."""
         parts = {part: self.values[part] for part in (*PARTS, "occupancy")}
-        bound = self.bound
-        return {
-            "bound": bound.by,
-            "busiest": bound.busiest,
-            "busy_percent": 100 * bound.share,
-            "bound_told_by": bound.told_by,
+        return self.bound.as_dict() | {
             "dram_bytes": self.values["dram_bytes"],
             "l2_bytes": self.values["l2_bytes"],
             "passes": self.values["passes"],
