@@ -47,6 +47,7 @@ FLOPS, BANDWIDTH = 60e12, 4e12
         ((4096, 4096, 4096), 60.0, 3.0, "latency"),
         ((4096, 4096, 4096), 60.0, 6.0, "shared memory"),
         ((1024, 1024, 1024), 10.0, 0.1, "latency"),
+        ((1024, 1024, 1024), 10.0, 0, "unknown"),
     ],
 )
 def test_estimates_from_the_least_work_of_each_part(shape, milliseconds, passes, by):
