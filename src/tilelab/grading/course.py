@@ -33,8 +33,8 @@ from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.policy import FILE, read_policy
 from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.sandbox.preflight import require
-from tilelab.grading.sandbox.provisioner import plain_files
 
 CONFIG = "nbgrader_config.py"
 Status = Literal["graded", "kept", "failed"]
