@@ -23,7 +23,8 @@ html { font-size: 11px; } body { background: none; }
 article { break-before: page; } article:first-of-type { break-before: auto; }
 h1, h2, h3, .cell_input { break-after: avoid; } svg, img, table, .cell_output pre { break-inside: avoid; }
 svg.tilelab, img { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
-.headerlink, .copybtn, summary, .tl-steps input { display: none; }
+.tl-steps p { break-after: avoid; }
+.headerlink, .copybtn, summary, .tl-steps input { display: none !important; }
 """
 #: The book as jupyter-book numbers it has no other list of its pages in their order.
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
