@@ -6,6 +6,7 @@ versions empties it as well, so that no page shows the output of code that is go
 
 import argparse
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -97,7 +98,8 @@ def main() -> int:
     toc = instructor_toc() if edition == "instructor" else ROOT / "_toc.yml"
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going"]
     command += ["--toc", str(toc), "--path-output", str(output)]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    # What a page's cells solve is not what its reader solved: no progress is noted.
+    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"TILELAB_PROGRESS": ""}, check=False).returncode
     if code:
         # Sphinx remembers a failed page as read, and would call the next build a success.
         shutil.rmtree(output / "_build" / ".doctrees", ignore_errors=True)

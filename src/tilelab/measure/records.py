@@ -95,6 +95,8 @@ def read_record(file: Path) -> dict[str, Any]:
         The file is not one: the message names what it lacks.
     """
     found = json.loads(file.read_text())
+    if not isinstance(found, dict):
+        found = {}
     lacking = [key for key in ("rows", "targets", "where", "recorded") if key not in found]
     lacking += [f"recorded.{key}" for key in RECORDED if key not in found.get("recorded", {})]
     if lacking:
