@@ -28,7 +28,7 @@ help:  ## list the commands
 book: .venv/.course  ## execute and build the book; EDITION=instructor adds the worked solutions
 	@$(BIN)/python tools/build_book.py --edition $(EDITION)
 
-pdf: .venv/.course  ## print the book into _build/tilelab.pdf, by Chromium
+pdf: book  ## print the book into _build/tilelab.pdf, by Chromium
 	@$(BIN)/python tools/print_book.py
 
 korean: .venv/.course  ## extract all strings, and build the Korean edition from an empty catalogue

@@ -45,6 +45,7 @@
     silenceIcons();
     reachable();
     new ResizeObserver(reachable).observe(document.body);
+    window.MathJax?.startup?.promise?.then(reachable);
     document.addEventListener("toggle", reachable, true);
   }
 
