@@ -51,7 +51,7 @@ class: sandbox  ## grade a generated class of 24 over all problems, and compare 
 corpus: sandbox  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py
 
-hostile: sandbox  ## grade every broken and hostile submission, and print what was designed and what came out
+hostile: sandbox  ## grade every broken and hostile submission and try every escape, as root as an ordinary user too
 	@$(BIN)/python autograder/hostile/run.py
 
 # ---- checking
