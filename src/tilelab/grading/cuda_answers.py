@@ -348,16 +348,16 @@ def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> F
     shapes : sequence
         Shapes to try.
     """
+    what = ""
     try:
         answer = read()
         if fault := parameters_fault(answer):
             return Finding(False, fault)
         names = dict(zip("MNK", shapes[0], strict=True)) | {"TILE": answer.tile}
-        for what in ("grid", "block"):
-            numbers_of(answer.launch[what], names)
-        number_of(answer.launch.get("shared", 0), names)
+        for what, rule in answer.launch.items():
+            (number_of if what == "shared" else numbers_of)(rule, names)
     except GradingError as error:
-        return Finding(False, str(error))
+        return Finding(False, f"{what}: {error}" if what else str(error))
     if not (answer.in_python or can_emulate()):
         return Finding.undecided("readable; this machine has no C++ compiler to try it with, the judge will")
     trials = try_all(answer, shapes)
