@@ -94,7 +94,7 @@ def main() -> int:
     asked = parser.parse_args()
     names = asked.cases or (list(CASES) if asked.half is None else list(CASES)[asked.half :: 2])
     with_escapes = names == list(CASES)
-    print(f"as {'root' if os.getuid() == 0 else 'an ordinary user'}, memory held by {memory_held_by()}", flush=True)
+    print(f"as {'root' if os.getuid() == 0 else 'an ordinary user'}, {cgroups.held_by()}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tilelab-hostile-") as folder:
         graded = grade(Path(folder), names, asked.workers)
     table = Table("submission", *PARTS, "what came out otherwise")
@@ -130,11 +130,6 @@ def as_an_ordinary_user(arguments: list[str]) -> bool:
         command = [sys.executable, __file__, *arguments]
         done = as_ordinary_user(command, Path(folder), env={"TMPDIR": folder}, check=False)
     return done.returncode == 0
-
-
-def memory_held_by() -> str:
-    """Say what holds the memory of a whole sandbox together, on this machine and for this user."""
-    return "control groups" if cgroups.parents() else "a watch (no control groups may be made here)"
 
 
 if __name__ == "__main__":
