@@ -8,8 +8,8 @@ from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
 from tilelab.draw.warp_banks import bank_heat_map, bank_queue
 from tilelab.draw.warp_sectors import coalescing
-from tilelab.simt.ledger import Contents, Snapshot
 from tilelab.simt.report import Report
+from tilelab.simt.snapshots import Contents, Snapshot
 from tilelab.simt.table import by_line
 
 _STYLE = """<style>
@@ -119,16 +119,21 @@ def _caption(snapshot: Snapshot) -> str:
     return f"phase {snapshot.phase}, {end}. Values in brackets were written in this phase."
 
 
+def _share(value: float | int | str, low: float, high: float) -> float:
+    """Where a value stands between two others; in the middle if it is no number."""
+    return (value - low) / (high - low) if high > low and not isinstance(value, str) else 0.5
+
+
 def _contents(name: str, contents: Contents) -> str:
     columns = contents.shape[-1]
-    numbers = [v for v in contents.values if v is not None]
+    numbers = [v for v in contents.values if isinstance(v, int | float)]
     low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
     written = set(contents.written)
     cells = []
     for i, value in enumerate(contents.values[:_CELLS]):
         new = i in written
         text = "·" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
-        paint = "hole" if value is None else ramp((value - low) / (high - low) if high > low else 0.5)
+        paint = "hole" if value is None else ramp(_share(value, low, high))
         cells.append(Cell(f"[{text}]" if new else text, paint))
     rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tilelab.hardware.sectors import SECTOR
 from tilelab.simt.errors import Dim3, Finding, error_of
-from tilelab.simt.ledger import Ledger, Snapshot
+from tilelab.simt.ledger import Ledger
 from tilelab.simt.runtime import Argument, Launch
+from tilelab.simt.snapshots import Snapshot
 from tilelab.simt.source import Source
 
 
