@@ -1,8 +1,8 @@
 """What decides the end of a ``while`` loop: its own rounds, another thread, or nothing at all.
 
-A loop *moves* if something that its conditions ask for depends on its own earlier value (``i += 1``), or on memory that
-the loop itself changes. It *waits* if they ask for memory that others write, as a lock or a flag does. One that does
-neither is *steady*: after a few rounds every condition stays as it is, so a thread that is still inside never leaves.
+A loop *moves* if something that its conditions ask for depends on its own earlier value (``i += 1``). It *waits* if
+they ask for memory that threads share and write, as a lock or a flag does. One that does neither is *steady*: after a
+few rounds every condition stays as it is, so a thread that is still inside never leaves.
 """
 
 from collections.abc import Iterator
@@ -50,11 +50,11 @@ def _fate(loop: tree.While, written: set[str]) -> str:
             if not all(isinstance(v, tree.Const) and v.value == 0 for v in n.values):
                 return "moves"
             waits = True
-        elif isinstance(n, tree.Load):
-            roots = n.array.type.roots if isinstance(n.array.type, Array) else frozenset()
-            if roots & own:
+        elif isinstance(n, tree.Load) and isinstance(n.array.type, Array):
+            roots, local = n.array.type.roots, n.array.type.space == "local"
+            if local and roots & own:
                 return "moves"
-            waits |= bool(roots & written)
+            waits |= bool(roots & written) and not local
     return "waits" if waits else "steady"
 
 

@@ -123,7 +123,7 @@ class ExpressionTyper(CallTyper):
         if kind is not None:
             return tree.Var(kind, node.id, node.lineno)
         if node.id in self.source.assigned:
-            raise self.source.fault(node, f"{node.id} is read before anything is assigned to it")
+            raise self.source.fault(node, f"{node.id} is read before anything is assigned to it; give it a value first")
         return self.outer(self.source.lookup(node.id), node.id, node)
 
     def outer(self, value: Any, name: str, node: ast.AST) -> tree.Expr:

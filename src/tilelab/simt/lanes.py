@@ -86,7 +86,10 @@ class Lanes(Findings):
         for data in self.shared_data.values():
             data.view(np.uint8)[:] = POISON
         arguments = [self._argument(a) if isinstance(a, Argument) else a for a in self.launch.arguments]
-        self.entry_point(self, None, *arguments)
+        try:
+            self.entry_point(self, None, *arguments)
+        except Stop as stop:  # a race with an earlier block may have come first
+            raise Stop(min([*self.stops, stop.finding], key=lambda f: f.order)) from None
         if self.checks:
             self._settle(None, None)
             for place in self.places:

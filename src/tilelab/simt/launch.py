@@ -145,7 +145,11 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
         for first in range(0, run.blocks, together):
             count = min(together, run.blocks - first)
             if not run.checks:
-                lanes.run(first, count)
+                try:
+                    lanes.run(first, count)
+                except Stop as stop:
+                    fatal = stop.finding
+                    break
                 run.progress(first + count)
                 continue
             before = [m.data.copy() if m.written else None for m in run.memories]
@@ -193,7 +197,7 @@ def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any
         threads.run(block)
     except Stop as stop:
         # run alone, the block does not see the others: a race with one of them may have come first
-        if stop.finding.order[:2] <= finding.order[:2]:
+        if stop.finding.order[:2] <= finding.order[:2] and stop.finding.kind != "budget":
             return stop.finding
     finally:
         _restore(run, after)
