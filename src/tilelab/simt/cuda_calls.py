@@ -23,6 +23,7 @@ from tilelab.simt.types import (
     uint32,
     unify,
 )
+from tilelab.simt.words import plural
 
 #: The mask that names every lane of a warp.
 _ALL = 0xFFFFFFFF
@@ -157,7 +158,7 @@ class CudaCallTyper(Typer):
             self.program.syncs_parts |= not isinstance(args[0], tree.Const) or args[0].value & _ALL != _ALL
             counts = 1
         if len(args) != counts:
-            raise self.source.fault(node, f"cuda.{name} takes {counts} arguments, not {len(args)}")
+            raise self.source.fault(node, f"cuda.{name} takes {plural(counts, 'argument')}, not {len(args)}")
         if name == "activemask":
             return tree.Warp(uint32, name, (), node.lineno)
         args = [self.cast(args[0], uint32), *args[1:]]
@@ -186,7 +187,7 @@ class CudaCallTyper(Typer):
         """``fma``, ``selp``, ``cbrt`` and functions of bits."""
         counts = {"fma": 3, "selp": 3}.get(name, 1)
         if len(args) != counts:
-            raise self.source.fault(node, f"cuda.{name} takes {counts} argument{'s' * (counts > 1)}")
+            raise self.source.fault(node, f"cuda.{name} takes {plural(counts, 'argument')}")
         if name == "selp":
             kind = unify(args[1].type, args[2].type)
             return tree.Choice(kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind))

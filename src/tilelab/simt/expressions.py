@@ -26,6 +26,7 @@ from tilelab.simt.types import (
     unary,
     unify,
 )
+from tilelab.simt.words import plural
 
 if TYPE_CHECKING:
     from tilelab.simt.types import Type
@@ -313,7 +314,9 @@ class ExpressionTyper(CallTyper):
         """``array[i]`` or ``array[a:b]``: a smaller array over the same memory."""
         assert isinstance(owner.type, Array)
         if len(parts) > owner.type.ndim:
-            raise self.source.fault(node, f"{len(parts)} indices for an array of {owner.type.ndim} dimensions")
+            raise self.source.fault(
+                node, f"{len(parts)} indices for an array of {plural(owner.type.ndim, 'dimension')}"
+            )
         made: list[tree.Expr | tuple[tree.Expr | None, tree.Expr | None]] = []
         for part in parts:
             if isinstance(part, ast.Slice):

@@ -25,10 +25,12 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
-.tl-report svg{max-width:100%;height:auto}
+.tl-report svg{max-width:100%;height:auto} .tl-report .tl-step svg{max-width:none}
 </style>"""
 #: Pictures of one kind at most, and cells of a shared array that are still written out.
 _PICTURES, _CELLS = 4, 1024
+#: Numbers of a one-dimensional array in a row.
+_WIDE = 16
 
 
 def as_html(report: Report) -> str:
@@ -40,8 +42,7 @@ def as_html(report: Report) -> str:
 
 def _findings(report: Report) -> str:
     size = f"grid {report.grid}, block {report.block}"
-    if not report.findings:
-        return f'<p><b>{escape(report.kernel)}</b>, {size}: <span class="tl-g">nothing wrong was found.</span></p>'
+    good = "" if report.findings or report.costs else ' class="tl-g"'
     items = []
     for finding in report.findings:
         mark = "b" if finding.severity == "error" else "w"
@@ -49,13 +50,17 @@ def _findings(report: Report) -> str:
             f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
             f"<i>{escape(finding.hint)}</i></li>"
         )
-    ended = "" if report.complete else " It ended the run; counts are of the blocks before."
-    return f"<p><b>{escape(report.kernel)}</b>, {size}.{ended}</p><ul>{''.join(items)}</ul>"
+    items += [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    ended = "" if report.complete else " An error ended the run; counts are of the blocks before."
+    head = f"<p><b>{escape(report.kernel)}</b>, {size}. <span{good}>{report.verdict}</span>{ended}</p>"
+    return head + (f"<ul>{''.join(items)}</ul>" if items else "")
 
 
 def _source(report: Report) -> str:
     bad = {line for f in report.findings if f.severity == "error" for line in f.lines}
-    doubtful = {a.line for a in report.conflicts} | {line for f in report.findings for line in f.lines}
+    doubtful = {a.line for a in (*report.conflicts, *report.wasteful)} | {
+        line for f in report.findings for line in f.lines
+    }
     rows = []
     for number, text in report.source:
         mark = ' class="tl-bad"' if number in bad else ' class="tl-warn"' if number in doubtful else ""
@@ -125,7 +130,7 @@ def _share(value: float | int | str, low: float, high: float) -> float:
 
 
 def _contents(name: str, contents: Contents) -> str:
-    columns = contents.shape[-1]
+    columns, labels = _rows(contents)
     numbers = [v for v in contents.values if isinstance(v, int | float)]
     low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
     written = set(contents.written)
@@ -138,4 +143,14 @@ def _contents(name: str, contents: Contents) -> str:
     rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))
     cut = f" (first {_CELLS} of {len(contents.values)})" if len(contents.values) > _CELLS else ""
-    return grid(rows, f"{name}{cut}").svg
+    return grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)]).svg
+
+
+def _rows(contents: Contents) -> tuple[int, list[str] | None]:
+    """Numbers in a row of the picture, and what its rows are called; narrow rows stand side by side."""
+    last = contents.shape[-1] if len(contents.shape) > 1 else 1
+    count = len(contents.values) // last
+    if last * 2 > _WIDE or (len(contents.shape) > 1 and count <= _WIDE):
+        return last, None
+    together = _WIDE // last
+    return together * last, [str(first) for first in range(0, count, together)]

@@ -8,6 +8,7 @@ from tilelab.simt import tree
 from tilelab.simt.errors import Dim3, Finding
 from tilelab.simt.races import Access, Pair
 from tilelab.simt.runtime import Argument
+from tilelab.simt.words import plural
 
 #: What is told first of one phase: a race may only follow from a barrier that some threads miss, and a bad index
 #: from a race.
@@ -242,7 +243,7 @@ def over_budget(kernel: str, line: int, outer: int | None, steps: int, block: in
     """Say that a loop did not end."""
     return Finding(
         kind="budget", kernel=kernel, lines=(line,) if outer is None else (line, outer),
-        message=f"{_loop(line, outer)} was still running after {steps} rounds.",
+        message=f"{_loop(line, outer)} was still running after {plural(steps, 'round')}.",
         hint="See that its condition becomes false for every thread; if it is meant to run that long, "
         "cuda.simulate(kernel, steps=...) gives it more.",
         order=(block, 0, RANKS["budget"], line),
@@ -292,7 +293,7 @@ def diverged(
         lines[1:] = [away.barrier]
     return Finding(
         kind="divergence", kernel=kernel, lines=tuple(lines),
-        message=f"the barrier of line {line} is reached by {count} of {threads} threads of block {block}, "
+        message=f"the barrier of line {line} is reached by {count:,} of {plural(threads, 'thread')} of block {block}, "
         f"phase {phase}: thread {came} waits, thread {missing} {where}.",
         hint=hint, block=block, threads=(came, missing), phase=phase,
         order=(linear, phase, RANKS["divergence"], line),

@@ -12,6 +12,7 @@ from tilelab.simt.types import (
     Tuple,
     Type,
 )
+from tilelab.simt.words import plural
 
 if TYPE_CHECKING:
     from tilelab.simt.expressions import Unclear
@@ -74,7 +75,8 @@ class Typer(ABC):
             parts = isinstance(index.type, Tuple) and [self.item(index, i) for i in range(len(index.type.items))]
             found += parts or [index]
         if len(found) != array.ndim:
-            raise self.source.fault(node, f"{len(found)} indices for an array of {array.ndim} dimensions")
+            indices = "1 index" if len(found) == 1 else f"{len(found)} indices"
+            raise self.source.fault(node, f"{indices} for an array of {plural(array.ndim, 'dimension')}")
         for index in found:
             if not isinstance(index.type, Scalar) or index.type.kind == "f":
                 raise self.source.fault(node, f"an index is a {index.type}; write int(...) or use //")
