@@ -22,27 +22,14 @@ def races(kernel, engine, *args, grid=1, block=N, nbytes=0):
 
 # ---- the same value is the same bytes
 @cuda.jit
-def same_number_other_bytes(out):
+def float_and_int(out, value):
     a = cuda.shared.array(0, float32)
     b = cuda.shared.array(0, int32)
     i = cuda.threadIdx.x
     if i == 0:
         a[0] = 1
     if i == 40:
-        b[0] = 1
-    cuda.syncthreads()
-    out[i] = a[0]
-
-
-@cuda.jit
-def other_number_same_bytes(out):
-    a = cuda.shared.array(0, float32)
-    b = cuda.shared.array(0, int32)
-    i = cuda.threadIdx.x
-    if i == 0:
-        a[0] = 1
-    if i == 40:
-        b[0] = 0x3F800000
+        b[0] = value
     cuda.syncthreads()
     out[i] = a[0]
 
@@ -90,8 +77,8 @@ def no_numbers(out, a):
 def test_bytes_are_compared(engine):
     out = np.zeros(N, np.float32)
     for kernel, args, severity in [
-        (same_number_other_bytes, (), "error"),
-        (other_number_same_bytes, (), "warning"),
+        (float_and_int, (1,), "error"),
+        (float_and_int, (0x3F800000,), "warning"),
         (one_byte_of_four, (0x80,), "warning"),
         (one_byte_of_four, (0x3F,), "error"),
         (vector_over_floats, (float32(3),), "warning"),
@@ -102,7 +89,7 @@ def test_bytes_are_compared(engine):
         found, _ = races(kernel, engine, out, *args, nbytes=4 * N)
         assert found == {severity}, (kernel.__name__, args)
     with pytest.raises(RaceError, match=r"a\[0\] in shared memory"):
-        launch(same_number_other_bytes, engine, out, nbytes=4 * N)
+        launch(float_and_int, engine, out, 1, nbytes=4 * N)
 
 
 @cuda.jit

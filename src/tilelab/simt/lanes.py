@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings, tree
 from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
@@ -34,7 +35,6 @@ from tilelab.simt.snapshots import MOST_SNAPSHOTS, Snapshot, contents
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import first_stamp, warp_operation
 
-WARP = 32
 #: Lanes up to which a round of a loop costs about as much as for one.
 HEAVY = 1024
 #: Bytes of remembered addresses at most; past it all are forgotten.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import tree
 from tilelab.simt.masks import Mask, Value, minus
 from tilelab.simt.races import Access, racing_pairs
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
     from tilelab.simt.lanes_memory import View
 
-WARP = 32
 Integers = NDArray[np.int64]
 
 

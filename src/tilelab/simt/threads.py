@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings, tree
 from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
@@ -21,7 +22,6 @@ from tilelab.simt.threads_phase import Phases
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import source_lane
 
-WARP = 32
 #: How many times the rounds of one thread all threads of a block may make.
 TOGETHER = 16
 Event = tuple[Any, ...]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilelab.hardware.banks import bank_access
+from tilelab.hardware.limits import WARP
 from tilelab.hardware.sectors import sector_access
 from tilelab.simt import races, sayings, tree
 from tilelab.simt.errors import Dim3, Finding
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from tilelab.simt.threads import Thread
 
-WARP = 32
 _banks, _sectors = lru_cache(4096)(bank_access), lru_cache(4096)(sector_access)
 
 

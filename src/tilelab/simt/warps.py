@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings
 from tilelab.simt.lanes_pieces import Stamp
 from tilelab.simt.masks import Mask, Value
@@ -13,7 +14,6 @@ from tilelab.simt.runtime import Stop
 if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
 
-WARP = 32
 _LANE = np.arange(WARP)
 
 
