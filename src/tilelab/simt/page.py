@@ -20,17 +20,19 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
 .tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
 .tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
-.tl-report td:nth-child(3){min-width:18em}
-.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)}
-.tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
+.tl-report tr.tl-bad td:first-child{border-left:4px solid var(--tl-bad)}
+.tl-report tr.tl-warn td:first-child{border-left:4px solid var(--tl-warn)}
+.tl-report .tl-notes{padding-left:2em}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
-.tl-report svg{max-width:100%;height:auto} .tl-report .tl-step svg{max-width:none}
+.tl-report svg{max-width:100%;height:auto}
 </style>"""
 #: Pictures of one kind at most, and cells of a shared array that are still written out.
 _PICTURES, _CELLS = 4, 1024
 #: Numbers of a one-dimensional array in a row.
 _WIDE = 16
+#: Share of its size to which a picture of memory may shrink before it scrolls instead.
+_SMALLEST = 0.65
 
 
 def as_html(report: Report) -> str:
@@ -65,10 +67,10 @@ def _source(report: Report) -> str:
     for number, text in report.source:
         mark = ' class="tl-bad"' if number in bad else ' class="tl-warn"' if number in doubtful else ""
         notes = "<br>".join(escape(note) for note in by_line(report, number))
-        rows.append(
-            f'<tr{mark}><td class="tl-n">{number}</td><td><code>{escape(text)}</code></td><td>{notes}</td></tr>'
-        )
-    head = '<tr><th class="tl-n">line</th><th>source</th><th>what happened</th></tr>'
+        below = f'<div class="tl-notes" style="margin-left:{len(text) - len(text.lstrip())}ch">{notes}</div>'
+        code = f"<code>{escape(text)}</code>{below if notes else ''}"
+        rows.append(f'<tr{mark}><td class="tl-n">{number}</td><td>{code}</td></tr>')
+    head = '<tr><th class="tl-n">line</th><th>source, and what happened there</th></tr>'
     return f'<div class="tl-scroll"><table>{head}{"".join(rows)}</table></div>'
 
 
@@ -143,7 +145,8 @@ def _contents(name: str, contents: Contents) -> str:
     rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))
     cut = f" (first {_CELLS} of {len(contents.values)})" if len(contents.values) > _CELLS else ""
-    return grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)]).svg
+    picture = grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)])
+    return f'<div style="min-width:{_SMALLEST * picture.width:.0f}px">{picture.svg}</div>'
 
 
 def _rows(contents: Contents) -> tuple[int, list[str] | None]:
