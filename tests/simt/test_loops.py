@@ -274,3 +274,18 @@ def test_a_walk_through_memory_is_no_wait(engine):
     out = np.zeros(1, np.int64)
     cuda.simulate(walks, engine=engine)[1, 1](out, np.array([3, 1, 1, 2]))
     assert out[0] == 1
+
+
+@cuda.jit
+def swaps_by_the_way(out):
+    n = 0
+    while n < 3:
+        n += 1
+        cuda.atomic.exch(out, 0, 7)
+
+
+@ENGINES
+def test_a_swap_that_no_condition_asks_for_is_no_wait(engine):
+    out = np.zeros(1, np.int32)
+    cuda.simulate(swaps_by_the_way, engine=engine)[1, 64](out)
+    assert out[0] == 7

@@ -1,8 +1,9 @@
 """What decides the end of a ``while`` loop: its own rounds, another thread, or nothing at all.
 
-A loop *moves* if something that its conditions ask for depends on its own earlier value (``i += 1``). It *waits* if
-they ask for memory that threads share and write, as a lock or a flag does. One that does neither is *steady*: after a
-few rounds every condition stays as it is, so a thread that is still inside never leaves.
+A loop *waits* if its conditions ask for what an atomic swap found, as a lock's do, or for memory that threads share and
+write, as a flag's do, and for nothing that *moves*: that depends on its own earlier value (``i += 1``). A loop that
+neither waits nor moves is *steady*: after a few rounds every condition stays as it is, so a thread that is still inside
+never leaves.
 """
 
 from collections.abc import Iterator
@@ -36,9 +37,9 @@ def _suspend(function: tree.Function) -> None:
 
 def _fate(loop: tree.While, written: set[str]) -> str:
     inside = list(_with_calls([*loop.head, loop.test, *loop.body]))
-    if any(isinstance(n, tree.Atomic) and n.name in _SWAPS for n in inside):
-        return "waits"
     asked = _Asked(loop)
+    if any(isinstance(n, tree.Atomic) and n.name in _SWAPS for n in _with_calls(asked.expressions)):
+        return "waits"
     if asked.moves:
         return "moves"
     own = {root for n in inside if isinstance(n, tree.Store) for root in n.site.roots}
