@@ -100,6 +100,18 @@ class Writer:
             return [f"{pad}if tx == {r.randrange(99)}:", f"{pad}    return"]
         return [f"{pad}cuda.syncthreads()"]
 
+    def syncwarp(self) -> str:
+        """A ``syncwarp`` of the whole warp, or of parts of it."""
+        mask = self.random.choice(["", "0xffff", "0xff00ff", "0x33333333", "3 << lane // 2 * 2", "1 << lane"])
+        return f"cuda.syncwarp({f'{mask} if {mask} >> lane & 1 else 0xffffffff ^ {mask}' if '0x' in mask else mask})"
+
+    def exchanges(self) -> list[str]:
+        """A phase in which lanes read each other's words with nothing but ``syncwarp`` between."""
+        r = self.random
+        parts = [r.choice(["s[tx] = x", f"x += s[tx ^ {r.choice([1, 2, 4, 16])}]", self.syncwarp(), self.syncwarp()])
+                 for _ in range(r.randint(2, 5))]  # fmt: skip
+        return [f"    {part}" for part in ("cuda.syncthreads()", *parts, "cuda.syncthreads()")]
+
     def special(self) -> list[str]:
         """A statement of one of the kernel's features."""
         r = self.random
@@ -112,13 +124,8 @@ class Writer:
                 return [f"cuda.atomic.{op}(c, {r.randrange(4)}, x + tx)"]
             return [f"cuda.atomic.{self.counter}(g, tx % 5, 1 + tx % 3)"]
         if feature == "warp":
-            mask = r.choice(["0xffff", "0xff00ff", "0x33333333", "(3 << lane // 2 * 2)", "(1 << lane)"])
-            some = mask if "lane" in mask else f"{mask} if {mask} >> lane & 1 else 0xffffffff ^ {mask}"
-            return r.choice([[f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})"], ["cuda.syncwarp()"],
-                             [f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"],
-                             [f"cuda.syncwarp({some})"],
-                             [f"s[{self.index()}] = x", f"cuda.syncwarp({some})",
-                              f"x += s[tx ^ {r.choice([1, 2, 16])}]"]])  # fmt: skip
+            return [r.choice([f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})", self.syncwarp(),
+                              f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"])]  # fmt: skip
         if feature == "local":
             i = r.choice(["0", "1", "k % 3", "tx % 3"])
             return [f"a[{i}] = x", f"x += a[{r.choice([i, '2'])}]"] if r.random() < 0.8 else [f"x += a[{i}]"]
@@ -135,7 +142,7 @@ class Writer:
         if feature == "partly":
             self.loops += 1
             test = f"tx % {r.randint(2, 4)} == {r.randrange(2)}"
-            other = test if r.random() < 0.8 else "tx < 40"
+            other = test if r.random() < 0.6 else "tx < 40"
             return [f"if {test}:", f"    v{self.loops} = x", f"if {other}:", f"    x += v{self.loops}"]
         return ["x = helper(x, tx)"]
 
@@ -159,6 +166,7 @@ class Writer:
             [
                 *head,
                 *self.statements(3, 1, False),
+                *(self.exchanges() if "warp" in self.features else []),
                 *self.statements(3, 1, False),
                 *self.statements(2, 1, False),
                 "    out[b * cuda.blockDim.x + tx] = x",
