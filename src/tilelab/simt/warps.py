@@ -99,7 +99,9 @@ def _all_come(rt: "Lanes", named: NDArray[np.int64], on: NDArray[np.bool_], name
     wanted = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, :, None]
     missing = wanted.any(axis=1) & exists & ~on
     alone = on & ~(named >> _LANE & 1).astype(bool)
-    other = (wanted & on[:, None, :] & (named[:, :, None] != named[:, None, :])).any(axis=2)
+    other = named != named[:, :1]
+    if other.any():
+        other = (wanted & on[:, None, :] & (named[:, :, None] != named[:, None, :])).any(axis=2)
     for bad, why in (
         (missing, sayings.NOT_THERE),
         (alone, sayings.NOT_NAMED),
