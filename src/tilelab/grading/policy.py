@@ -40,11 +40,14 @@ class Policy:
         When each assignment is due, in UTC.
     late : Late
         What lateness costs.
+    accept_shipped : bool
+        Whether timed points are decided by the thresholds as shipped on a device that is not calibrated.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     late: Late = Late()
+    accept_shipped: bool = False
 
 
 def read_policy(file: Path) -> Policy:
@@ -61,8 +64,8 @@ def read_policy(file: Path) -> Policy:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
-    if unknown := sorted(set(said) - {"weights", "due", "late"}):
-        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due] and [late]")
+    if unknown := sorted(set(said) - {"weights", "due", "late", "timed"}):
+        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due], [late] and [timed]")
     weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
     if weights and abs(sum(weights.values()) - 1) > 1e-6:
         raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
@@ -72,6 +75,10 @@ def read_policy(file: Path) -> Policy:
     grace = late.get("grace_minutes", 0)
     if isinstance(grace, bool) or not isinstance(grace, int | float) or grace < 0:
         raise GradingError(f"{file.name}: late.grace_minutes = {grace!r}, a number from 0 on is asked for")
+    timed = said.get("timed", {})
+    accept = timed.get("accept_shipped", False)
+    if not isinstance(accept, bool) or set(timed) - {"accept_shipped"}:
+        raise GradingError(f"{file.name}: [timed] may say accept_shipped = true or false, not {timed!r}")
     return Policy(
         weights,
         {name: _moment(file, name, value) for name, value in said.get("due", {}).items()},
@@ -80,6 +87,7 @@ def read_policy(file: Path) -> Policy:
             _share(file, "late.per_day", late.get("per_day", 0.0)),
             _share(file, "late.most", late.get("most", 1.0)),
         ),
+        accept,
     )
 
 
