@@ -240,11 +240,14 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
     import numpy as np
 
     from tilelab.grading.python_answers import read_python, run_python
+    from tilelab.grading.python_kernels import form_fault
     from tilelab.kernels.verify import check_product
 
     launches, inputs, trials = [], [], []
     try:
         source = read_python(answer.source, NAME)
+        if fault := form_fault(source):
+            raise GradingError(fault)
         for place, shape in enumerate(shapes):
             names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
             extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}

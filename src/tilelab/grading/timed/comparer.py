@@ -64,7 +64,7 @@ class Comparer:
         wrong = int(right.size - right.sum())
         if not wrong:
             return ""
-        row, column = divmod(int(xp.argmin(right)), N)
+        row, column = divmod(int((~right).ravel().argmax()), N)
         got, due, room = (float(x[row, column]) for x in (c, exact, allowed))
         return (
             f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right to within {room:.1g}; {wrong} of {M * N} are wrong"

@@ -19,7 +19,7 @@ from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.processes import Limits, Task, run
 from tilelab.grading.errors import GradingError
 
-LIMITS = Limits(seconds=60.0, memory=8 * 1024**3, file_size=64 * 1024**2)
+LIMITS = Limits(seconds=20.0, memory=8 * 1024**3, file_size=64 * 1024**2)
 #: Headers that a source may include. Any other name would be a file of the judge's machine.
 HEADERS = frozenset(
     {"cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h"}

@@ -53,6 +53,7 @@ class OnGpu:
         import ctypes
 
         import cupy
+        import numpy
 
         from tilelab.cudacpp import device
         from tilelab.measure.gpu import SPIN
@@ -65,9 +66,10 @@ class OnGpu:
         self._forget = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
         self._scratch = cupy.empty(2 * int(cupy.cuda.Device().attributes["L2CacheSize"]) // 4 + 1024, cupy.float32)
         self._sink = cupy.zeros(1, cupy.int64)
+        self._lead = (self._sink, numpy.int64(LEAD * 1e6))
         self._spin = device.load(SPIN, ordinal).function
         self._idle = device.load(IDLE, ordinal).function
-        self._spin((1,), (1,), (self._sink, 50_000_000))  # clocks rise
+        self._spin((1,), (1,), (self._sink, numpy.int64(50_000_000)))  # clocks rise
         self._kernels: dict[str, Any] = {}
         self._arenas: list[Any] = []
         self._call: tuple[Any, Any, Any, int] | None = None
@@ -126,7 +128,7 @@ class OnGpu:
         before, start, stop = self._event(), self._event(), self._event()
         began = _wall()
         before.record()
-        self._spin((1,), (1,), (self._sink, int(LEAD * 1e6)))
+        self._spin((1,), (1,), self._lead)
         start.record()
         function(grid, block, self._values, shared_mem=shared)
         stop.record()
