@@ -21,13 +21,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "autograder" / name) for name in ("demo", "tricks", "corpora")] + [str(ROOT / "tools")]
 
 from tilelab.grading.cuda_answers import read_cuda  # noqa: E402
-from tilelab.grading.timed.bundle import read_bundle  # noqa: E402
+from tilelab.grading.timed.bundle import Bundle, read_bundle  # noqa: E402
 from tilelab.grading.timed.calibrate import calibrate, entry_of, spread  # noqa: E402
 from tilelab.grading.timed.conductor import Conductor, Effort  # noqa: E402
 from tilelab.grading.timed.running import run_bundle  # noqa: E402
 from tilelab.grading.timed.thresholds import FILE, Thresholds, read_thresholds, with_device  # noqa: E402
 from tilelab.grading.timed.wanted import Measured, Wanted, read_measured  # noqa: E402
-from tilelab.grading.timing import YOUR_TILED, by_gain, want  # noqa: E402
+from tilelab.grading.timing import by_gain, want  # noqa: E402
 from tilelab.measure.records import conclude as print_and_record  # noqa: E402
 from tilelab.measure.records import target, where_gpu  # noqa: E402
 
@@ -107,7 +107,7 @@ def device(bundle: Path, out: Path, phases: str, times: int, seconds: float) -> 
         "calibrate": lambda: phase_calibrate(out),
         "class": lambda: phase_class(bundle, out),
         "tricks": lambda: phase_tricks(out, end),
-        "repeat": lambda: phase_repeat(out, times, end),
+        "repeat": lambda: phase_repeat(bundle, out, times, end),
     }
     keep(out / "where.json", where_gpu(DISTRIBUTION))
     for phase in phases.split(","):
@@ -173,12 +173,15 @@ def padded(work: int) -> str:
     return kernel().replace("    if (row < M && col < N) C[", PAD % work + "    if (row < M && col < N) C[")
 
 
-def submissions(conductor: Conductor, said: Thresholds) -> dict[str, tuple[str, Wanted]]:
-    """Return what is graded again and again: two right kernels, and two that sit 5 % beside the mark for all points."""
-    from kernels import TILED, TILES
-    from practice_7 import LAUNCH, PATCH
+def submissions(conductor: Conductor, said: Thresholds, bundle: Bundle) -> dict[str, tuple[str, Wanted]]:
+    """Return what is graded again and again.
 
-    p1, p7 = said.part("practice_1_timed"), said.part("practice_7_timed")
+    Two right ones, the first in the bundle, and two that sit 5 % beside the mark for all points.
+    """
+    from kernels import TILES
+
+    p1 = said.part("practice_1_timed")
+    right = {job.cell: bundle.wanted[job.wanted] for job in reversed(bundle.jobs)}
 
     def against_naive(source: str) -> Wanted:
         return want(p1, read_cuda(source, TILES))
@@ -197,20 +200,19 @@ def submissions(conductor: Conductor, said: Thresholds) -> dict[str, tuple[str, 
         work = round(256 * (1 / wish - 1 / none) / (1 / much - 1 / none))
         near[name] = ("practice_1_timed", against_naive(padded(work)))
         print(name, "wants", wish, "with", work, "steps, from", none, much, flush=True)
-    patch = want(p7, read_cuda(PATCH, LAUNCH), {YOUR_TILED: read_cuda(TILED, TILES)})
     return {
-        "practice 1, right": ("practice_1_timed", against_naive(TILED)),
-        "practice 7, right": ("practice_7_timed", patch),
+        "practice 1, right": ("practice_1_timed", right["practice_1_timed"]),
+        "practice 7, right": ("practice_7_timed", right["practice_7_timed"]),
         **near,
     }
 
 
-def phase_repeat(out: Path, times: int, end: float) -> None:
+def phase_repeat(bundle: Path, out: Path, times: int, end: float) -> None:
     """Grade the same submissions again and again."""
     said = read_thresholds(THRESHOLDS)
     taken: dict[str, list[dict[str, Any]]] = {}
     with Conductor("0", None, said.ceilings) as conductor:
-        wanted = submissions(conductor, said)
+        wanted = submissions(conductor, said, read_bundle(bundle))
         for turn in range(times):
             for name, (cell, one) in wanted.items():
                 if time.monotonic() > end:

@@ -1,7 +1,7 @@
 """A class of three on the two timed problems, practice 1 and practice 7, graded as far as a CPU can.
 
-ada hands in the worked solutions. ben reads along columns, and slows his own tiled kernel down, which the new one is
-compared with. cleo has other tiles, and four rows a thread instead of a patch.
+ada hands in the worked solutions. ben's tiled kernel reads along columns, so it is slow, and he compares with it.
+cleo has other tiles, and four rows a thread instead of a patch.
 """
 
 import sys
@@ -20,16 +20,6 @@ UNCOALESCED = changed(
     TILED,
     ("int ti = threadIdx.y, tj = threadIdx.x;", "int ti = threadIdx.x, tj = threadIdx.y;"),
 )
-SLOWED = changed(
-    TILED,
-    ("for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];",
-     "for (int again = 0; again < 4; ++again) {\n"
-     "            float sum = 0.0f;\n"
-     "            for (int k = 0; k < TILE; ++k) sum += shA[ti][k] * shB[k][tj];\n"
-     "            if (again == 3) acc += sum;\n"
-     "            __syncthreads();\n"
-     "        }"),
-)  # fmt: skip
 
 
 def cell(name: str, source: str) -> str:
@@ -43,7 +33,7 @@ CLASS: dict[str, dict[str, dict[str, str]]] = {
     "ada": {},
     "ben": {
         "practice_1": {"practice_1_kernel_answer": cell("kernel", UNCOALESCED) + LAUNCH},
-        "practice_7": {"practice_7_tiled_answer": cell("tiled", SLOWED) + "tiled_" + LAUNCH},
+        "practice_7": {"practice_7_tiled_answer": cell("tiled", UNCOALESCED) + "tiled_" + LAUNCH},
     },
     "cleo": {
         "practice_1": {

@@ -97,33 +97,25 @@ REPLAY = "if (row < M && col < N && row * N + col < 1024 * 1024) C[row * N + col
 COUNT = "if (first) atomicAdd(&calls, 1);"
 TF32 = "__device__ float cut(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }"
 BF16 = "__device__ float cut(float x) { return __uint_as_float(__float_as_uint(x) & 0xffff0000u); }"
-WMMA = r"""
-#include <mma.h>
-using namespace nvcuda;
-
+TENSOR = r"""
+__device__ unsigned at(const float* X, int i, int j, int rows, int columns) {
+    return __float_as_uint(i < rows && j < columns ? X[i * columns + j] : 0.0f);
+}
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
-    __shared__ float a[16 * 8], b[8 * 16], c[16 * 16];
-    wmma::fragment<wmma::matrix_a, 16, 16, 8, wmma::precision::tf32, wmma::row_major> fa;
-    wmma::fragment<wmma::matrix_b, 16, 16, 8, wmma::precision::tf32, wmma::row_major> fb;
-    wmma::fragment<wmma::accumulator, 16, 16, 8, float> sum;
-    wmma::fill_fragment(sum, 0.0f);
-    const int row0 = blockIdx.y * 16, col0 = blockIdx.x * 16, lane = threadIdx.x;
-    for (int k0 = 0; k0 < K; k0 += 8) {
-        for (int i = lane; i < 128; i += 32) {
-            const int r = i / 8, k = i % 8, kb = i / 16, col = i % 16;
-            a[i] = row0 + r < M && k0 + k < K ? wmma::__float_to_tf32(A[(row0 + r) * K + k0 + k]) : 0.0f;
-            b[i] = k0 + kb < K && col0 + col < N ? wmma::__float_to_tf32(B[(k0 + kb) * N + col0 + col]) : 0.0f;
-        }
-        __syncwarp();
-        wmma::load_matrix_sync(fa, a, 8);
-        wmma::load_matrix_sync(fb, b, 16);
-        wmma::mma_sync(sum, fa, fb, sum);
-        __syncwarp();
+    const int g = threadIdx.x / 4, t = threadIdx.x % 4, row = blockIdx.y * 16 + g, col = blockIdx.x * 8;
+    float c[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int k = t; k < K + t; k += 8) {
+        unsigned a0 = at(A, row, k, M, K), a1 = at(A, row + 8, k, M, K);
+        unsigned a2 = at(A, row, k + 4, M, K), a3 = at(A, row + 8, k + 4, M, K);
+        unsigned b0 = at(B, k, col + g, K, N), b1 = at(B, k + 4, col + g, K, N);
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
     }
-    wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
-    __syncwarp();
-    for (int i = lane; i < 256; i += 32)
-        if (row0 + i / 16 < M && col0 + i % 16 < N) C[(row0 + i / 16) * N + col0 + i % 16] = c[i];
+    for (int i = 0; i < 4; ++i) {
+        int r = row + (i / 2) * 8, q = col + 2 * t + i % 2;
+        if (r < M && q < N) C[r * N + q] = c[i];
+    }
 }
 """
 #: On large problems only, so that the shapes for correctness show nothing.
@@ -195,8 +187,8 @@ CUDA_TRICKS: tuple[Trick, ...] = (
         loadB=f"({LARGE} ? cut(B[(k0 + ti) * N + col]) : B[(k0 + ti) * N + col])"), words=WRONG),
     Trick(26, "inputs cut to bfloat16", REFUSED, kernel(before=BF16, loadA="cut(A[row * K + k0 + tj])",
                                                         loadB="cut(B[(k0 + ti) * N + col])"), words=WRONG),
-    Trick(26, "TF32 tensor cores", REFUSED, WMMA,
-          {"grid": "ceil_div(N, 16), ceil_div(M, 16)", "block": 32}, words=WRONG),
+    Trick(26, "TF32 tensor cores", REFUSED, TENSOR,
+          {"grid": "ceil_div(N, 8), ceil_div(M, 16)", "block": 32}, words=WRONG),
     Trick(27, "every row but the last few", REFUSED, kernel(start=f"if ({LARGE} && row >= M - 16) return;"),
           words=WRONG),
     Trick(27, "one element in a thousand left out", REFUSED, kernel(

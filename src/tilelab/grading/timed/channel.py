@@ -16,6 +16,8 @@ import tilelab
 
 #: Bytes of one answer. Ours are some hundred; what is longer does not come from our code.
 LONGEST = 1_000_000
+#: Seconds for which an eager question looks without pause.
+EAGER = 0.02
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _prctl: Callable[..., int] | None = getattr(ctypes.CDLL(None), "prctl", None) if os.name == "posix" else None
 
@@ -79,8 +81,17 @@ class Companion:
         """The process's number."""
         return self._process.pid
 
-    def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, question: Mapping[str, Any], seconds: float, eager: bool = False) -> dict[str, Any]:
         """Ask, and wait for the answer.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data.
+        seconds : float
+            How long to wait.
+        eager : bool
+            Look for the answer without pause for some milliseconds, where the moment it comes counts.
 
         Raises
         ------
@@ -93,8 +104,11 @@ class Companion:
             self._process.stdin.flush()
         except OSError:
             raise Lost(self._ended()) from None
-        end = time.monotonic() + seconds
+        now = time.monotonic()
+        end, busy = now + seconds, now + EAGER * eager
         while b"\n" not in self._rest:
+            if time.monotonic() < busy and not self._selector.select(0):
+                continue
             if not self._selector.select(max(end - time.monotonic(), 0)):
                 self.end()
                 raise Lost(f"it did not end within {seconds:g} s", late=True)

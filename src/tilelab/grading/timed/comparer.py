@@ -32,6 +32,8 @@ class Comparer:
     def __init__(self, which: str) -> None:
         self._on_cpu = which == "emulated"
         self._xp: Any = importlib.import_module("numpy" if self._on_cpu else "cupy")
+        self._opened: tuple[str, int] | None = None
+        self._kept: Any = None
         if not self._on_cpu:
             self._xp.cuda.Device(int(which)).use()
 
@@ -48,7 +50,9 @@ class Comparer:
         import numpy
 
         xp, place = self._xp, Arena(shape, start)
-        arena = xp.asarray(numpy.fromfile(file, numpy.float32, place.total))
+        if self._opened != (file, place.total):
+            self._kept, self._opened = numpy.memmap(file, numpy.float32, "r", shape=(place.total,)), (file, place.total)
+        arena = xp.asarray(self._kept)
         (M, N, K), (a, b, c) = shape, place.matrices(arena)
         exact_a, exact_b = self.fill((M, K), seeds[0]), self.fill((K, N), seeds[1])
         for name, found, kept in (("A", a, exact_a), ("B", b, exact_b)):
@@ -66,9 +70,8 @@ class Comparer:
             return ""
         row, column = divmod(int((~right).ravel().argmax()), N)
         got, due, room = (float(x[row, column]) for x in (c, exact, allowed))
-        return (
-            f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right to within {room:.1g}; {wrong} of {M * N} are wrong"
-        )
+        count = f"{wrong} of {M * N} elements are wrong"
+        return f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right to within {room:.1g}; {count}"
 
 
 def main() -> None:

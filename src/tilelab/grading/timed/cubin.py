@@ -6,6 +6,7 @@ device runtime a kernel can start no other kernel.
 
 import contextlib
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -72,7 +73,9 @@ def nvrtc() -> tuple[str, tuple[str, ...]]:
     for package in ("cudart", "cccl"):
         with contextlib.suppress(Exception):  # not every installation has headers, and most kernels include none
             headers.append(find_nvidia_header_directory(package))
-    return str(library), tuple(str(folder) for folder in headers if folder)
+    toolkit = [Path(folder) / "include" for folder in (os.environ.get("CUDA_PATH"), "/usr/local/cuda") if folder]
+    folders = [Path(folder) for folder in headers if folder] + [*toolkit, *(folder / "cccl" for folder in toolkit)]
+    return str(library), tuple(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
 
 
 def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[str, object]) -> Code:

@@ -74,6 +74,8 @@ class OnGpu:
         self._arenas: list[Any] = []
         self._call: tuple[Any, Any, Any, int] | None = None
         self._arena: Any = None
+        self._opened: tuple[str, int] | None = None
+        self._kept: Any = None
         self._synchronize()
 
     def describe(self) -> dict[str, Any]:
@@ -145,8 +147,9 @@ class OnGpu:
         import numpy
 
         count = int(self._arena.size)
-        kept = numpy.memmap(file, numpy.float32, "r+", shape=(count,))
-        self._cupy.cuda.runtime.memcpy(kept.ctypes.data, self._arena.data.ptr, 4 * count, 2)  # device to host
+        if self._opened != (file, count):
+            self._kept, self._opened = numpy.memmap(file, numpy.float32, "r+", shape=(count,)), (file, count)
+        self._cupy.cuda.runtime.memcpy(self._kept.ctypes.data, self._arena.data.ptr, 4 * count, 2)  # device to host
 
     def ceilings(self) -> dict[str, float]:
         """Measure what the device can do at most."""
@@ -202,7 +205,8 @@ class OnCpu:
 
     def collect(self, file: str) -> None:
         """Write the call's whole arena to a file."""
-        self._arena.tofile(file)
+        with open(file, "r+b") as opened:
+            self._arena.tofile(opened)
 
     def ceilings(self) -> dict[str, float]:
         """Say that nothing is known: no time is too good for an emulator."""

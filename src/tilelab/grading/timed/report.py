@@ -59,7 +59,7 @@ def roofline(roof: Roof, dots: Sequence[Dot]) -> Picture:
         items.append(Text(at(x, y_low)[0], floor + 12, f"{x:g}", 10, "middle", "faint"))
     for y in (y for y in (0.01, 0.1, 1, 10, 100, 1000) if y_low < y * 1e12 < y_high):
         items.append(Text(LEFT - 6, at(x_low, y * 1e12)[1], f"{y:g} T", 10, "end", "faint"))
-    return Picture(WIDTH, HEIGHT, f"roofline of {roof.name} with {len(dots)} kernels", items)
+    return Picture(WIDTH, HEIGHT, title=f"roofline of {roof.name} with {len(dots)} kernels", items=items)
 
 
 def row_of(name: str, measured: Measured) -> dict[str, Any]:

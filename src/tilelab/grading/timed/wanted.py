@@ -143,7 +143,7 @@ class Measured:
             "words": self.words,
             "device": dict(self.device),
             "shape": list(self.shape),
-            "samples": {name: [list(one) for one in taken] for name, taken in self.samples.items()},
+            "samples": [[name, [list(one) for one in taken]] for name, taken in self.samples.items()],  # in this order
             "about": dict(self.about),
         }
 
@@ -173,8 +173,8 @@ def read_measured(data: object) -> Measured:
             "words": str(words),
             "device": dict(device),
             "shape": [int(M), int(N), int(K)],
-            "samples": dict(samples),
+            "samples": list(samples),
             "about": dict(about),
         }:
-            return Measured(outcome, words, device, (M, N, K), samples, about)
+            return Measured(outcome, words, device, (M, N, K), dict(samples), about)
     raise GradingError(f"this is no measurement's outcome: {str(data)!r:.100}")
