@@ -98,16 +98,17 @@ def state_of(course: Any) -> dict[str, Any]:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--phases", default="calibrate,class,tricks,repeat", show_default=True)
 @click.option("--times", default=TIMES, show_default=True)
+@click.option("--only", default="", help="Only tricks and submissions whose name has this in it.")
 @click.option("--seconds", default=500.0, show_default=True, help="After so long no further row is begun.")
-def device(bundle: Path, out: Path, phases: str, times: int, seconds: float) -> None:
+def device(bundle: Path, out: Path, phases: str, times: int, only: str, seconds: float) -> None:
     """Measure on GPU 0 what BUNDLE wants, and all the rest; write into OUT after every row."""
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds
     steps: dict[str, Callable[[], None]] = {
         "calibrate": lambda: phase_calibrate(out),
         "class": lambda: phase_class(bundle, out),
-        "tricks": lambda: phase_tricks(out, end),
-        "repeat": lambda: phase_repeat(bundle, out, times, end),
+        "tricks": lambda: phase_tricks(out, only, end),
+        "repeat": lambda: phase_repeat(bundle, out, times, only, end),
     }
     keep(out / "where.json", where_gpu(DISTRIBUTION))
     for phase in phases.split(","):
@@ -144,13 +145,13 @@ def phase_class(bundle: Path, out: Path) -> None:
     keep(out / "class_seconds.json", {"seconds": time.monotonic() - began})
 
 
-def phase_tricks(out: Path, end: float) -> None:
+def phase_tricks(out: Path, only: str, end: float) -> None:
     """Try the tricks."""
     from try_all import timed_tricks
 
     rows: list[dict[str, Any]] = []
     with Conductor("0", Effort(launch=3.0), read_thresholds(THRESHOLDS).ceilings) as conductor:
-        for row in timed_tricks(conductor):
+        for row in timed_tricks(conductor, only):
             rows.append(row)
             keep(out / "tricks.json", rows)
             print(row["ok"], row["seconds"], row["trick"], "->", row["came out"][:150], flush=True)
@@ -193,13 +194,17 @@ def submissions(conductor: Conductor, said: Thresholds, bundle: Bundle) -> dict[
 
     mark = said.mark("practice_1_timed", conductor.device["name"], accept_shipped=True)
     assert mark is not None
-    none, much = gain(0), gain(256)
     near = {}
     for name, wish in (("5 % above the mark", 1.05 * mark.full), ("5 % below the mark", 0.95 * mark.full)):
-        # The time grows by the same for each step of work, so 1/gain does.
-        work = round(256 * (1 / wish - 1 / none) / (1 / much - 1 / none))
-        near[name] = ("practice_1_timed", against_naive(padded(work)))
-        print(name, "wants", wish, "with", work, "steps, from", none, much, flush=True)
+        # The time grows by nearly the same for each step of work, so 1/gain does.
+        (low, at_low), (high, at_high) = ((work, gain(work)) for work in (450, 850))
+        for _ in range(3):
+            work = round(low + (high - low) * (1 / wish - 1 / at_low) / (1 / at_high - 1 / at_low))
+            (low, at_low), (high, at_high) = (high, at_high), (work, gain(work))
+            if abs(at_high / wish - 1) < 0.005 or low == high:
+                break
+        near[name] = ("practice_1_timed", against_naive(padded(high)))
+        print(name, "wants", wish, "has", at_high, "with", high, "steps", flush=True)
     return {
         "practice 1, right": ("practice_1_timed", right["practice_1_timed"]),
         "practice 7, right": ("practice_7_timed", right["practice_7_timed"]),
@@ -207,12 +212,12 @@ def submissions(conductor: Conductor, said: Thresholds, bundle: Bundle) -> dict[
     }
 
 
-def phase_repeat(bundle: Path, out: Path, times: int, end: float) -> None:
+def phase_repeat(bundle: Path, out: Path, times: int, only: str, end: float) -> None:
     """Grade the same submissions again and again."""
     said = read_thresholds(THRESHOLDS)
     taken: dict[str, list[dict[str, Any]]] = {}
     with Conductor("0", None, said.ceilings) as conductor:
-        wanted = submissions(conductor, said, read_bundle(bundle))
+        wanted = {name: one for name, one in submissions(conductor, said, read_bundle(bundle)).items() if only in name}
         for turn in range(times):
             for name, (cell, one) in wanted.items():
                 if time.monotonic() > end:

@@ -244,7 +244,7 @@ __device__ float keep(const float* p) {
         before="__device__ int zero;",
         start=f"volatile float big[131072]; if ({LARGE}) for (int i = 0; i < 131072; i += 4096) big[i + zero] = i;",
         value="acc + big[zero] * 0.0f"), words="memory|nan|wrong|refuses|does not compile|does not end|breaks off"),
-    Trick(0, "floods the output", HONEST, kernel(start='printf("%d %d\\n", row, col);')),
+    Trick(0, "floods the output, a line a block", HONEST, kernel(start='if (ti + tj == 0) printf("%d %d\\n", row, col);')),
     Trick(0, "four floats at an odd address", REFUSED, kernel(
         start=f"if ({LARGE} && first) {{ float4 v = *(const float4*)(A + 1); if (v.x == 2.0f) C[0] = v.y; }}"),
         words="multiple of the access"),

@@ -75,7 +75,7 @@ def gain_of(measured: Measured) -> float:
     return measured.gain(measured.fastest(others), first).value
 
 
-def timed_tricks(conductor: Conductor) -> Iterator[dict[str, Any]]:
+def timed_tricks(conductor: Conductor, only: str = "") -> Iterator[dict[str, Any]]:
     """Yield a row for each trick that is a kernel in CUDA C++."""
     honest = kernel()
     emulated = bool(conductor.device["emulated"])
@@ -90,6 +90,8 @@ def timed_tricks(conductor: Conductor) -> Iterator[dict[str, Any]]:
         yield _row(Trick(0, f"the honest kernel{' against a tiled one' * against_tiled}", HONEST), control, 0.0, True)
     for trick in CUDA_TRICKS:
         if emulated and any(part in trick.source + trick.tiled for part in (*ONLY_ON_A_GPU, *KEEPS)):
+            continue
+        if only not in trick.name:
             continue
         start = perf_counter()
         measured = measure(trick, conductor)

@@ -56,7 +56,8 @@ def _is_kernel(function: ast.FunctionDef) -> bool:
     defaults = [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
     notes = [one.annotation for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)] + [function.returns]
     jit = all(
-        _plain(one) if not isinstance(one, ast.Call) else _plain(one.func) and all(map(_plain, _given(one)))
+        ast.unparse(one.func if isinstance(one, ast.Call) else one) == "cuda.jit"
+        and (not isinstance(one, ast.Call) or all(map(_plain, _given(one))))
         for one in function.decorator_list
     )
     return jit and bool(function.decorator_list) and all(_plain(one) for one in (*defaults, *notes) if one is not None)

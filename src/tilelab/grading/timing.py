@@ -143,7 +143,9 @@ def by_nearness(said: object, measured: Measured, mark: Mark | None, what: str) 
     assert mark is not None
     first, *others = measured.samples
     gain, told = measured.gain(measured.fastest(others), first).value, number(said)
-    near = told is not None and abs(told - gain) <= mark.within * gain
+    if told is None:
+        return Verdict(0.0, (f"{what}: {said!r:.40} is no number",))
+    near = abs(told - gain) <= mark.within * gain
     return Verdict(
         float(near),
         (

@@ -38,6 +38,8 @@ NAME = "matmul"
 #: Shapes for correctness, before anything is timed; as many again are drawn, up to this side.
 SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35), (64, 48, 80), (129, 65, 33), (250, 131, 257))
 DRAWN, SIDE = 3, 300
+#: Rounds after which a kernel that is four times too slow for any points is measured no more.
+HOPELESS_AFTER = 3
 #: What stands for them, and for the timed shape, where a CPU emulates.
 EMULATED_SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35))
 EMULATED_TIMED: Shape = (32, 48, 40)
@@ -382,10 +384,16 @@ class Conductor:
         self._look(clocks, players)
         return samples
 
+    def _hopeless(self, samples: dict[str, list[list[float]]], marks: Sequence[float]) -> bool:
+        """Tell whether the first candidate is so slow that no more rounds can earn it anything."""
+        wall = {name: min(sample[0] for sample in taken) for name, taken in samples.items()}
+        first, *others = wall.values()
+        return bool(marks) and 4 * min(others) < min(marks) * first
+
     def _known(self, samples: dict[str, list[list[float]]], marks: Sequence[float], rounds: int) -> bool:
         """Tell whether the gain is known well enough for the marks."""
         first, *others = samples
-        times = {name: [sample[0] for sample in taken] for name, taken in samples.items()}
+        times = {name: [sample[1] for sample in taken] for name, taken in samples.items()}
         fastest = min(others, key=lambda name: median(times[name]))
         gain = ratio(times[fastest], times[first], resamples=300)
         near = any(gain.low * 0.995 <= mark <= gain.high * 1.005 for mark in marks)
@@ -455,7 +463,10 @@ class Player:
             grid, block = numbers_of(rule["grid"], names), numbers_of(rule["block"], names)
             shared = number_of(rule.get("shared", 0), names)
         else:
-            kernel, asked = rung(self.candidate.rung).kernel, SimpleNamespace(M=M, N=N, K=K)
+            kernel, asked = (
+                rung(self.candidate.rung).kernel,
+                SimpleNamespace(M=M, N=N, K=K, A=(M, K), B=(K, N), C=(M, N)),
+            )
             grid, block = extents("grid", kernel.grid, asked), extents("block", kernel.block, asked)
             shared = shared_bytes(kernel.shared, asked)
         if shared < 0:
