@@ -375,11 +375,10 @@ class Conductor:
                 samples[player.candidate.name].append(self._call(player, shape))
             if turn % 10 == 9:
                 self._look(clocks, players)
-            if (
-                turn + 1 >= effort.least
-                and (turn + 1 - effort.least) % 5 == 0
-                and self._known(samples, marks, turn + 1)
-            ):
+            rounds = turn + 1
+            if rounds == HOPELESS_AFTER and self._hopeless(samples, marks):
+                break
+            if rounds >= effort.least and (rounds - effort.least) % 5 == 0 and self._known(samples, marks, rounds):
                 break
         self._look(clocks, players)
         return samples

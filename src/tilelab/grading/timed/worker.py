@@ -38,7 +38,9 @@ def answering(ground: Ground) -> Callable[[dict[str, Any]], dict[str, Any]]:
                     ground.collect(question["file"])
                 case "ceilings":
                     return ground.ceilings()
-        except (CudaError, RuntimeError, MemoryError) as error:
+        except CudaError as error:
+            return {"fault": str(error)[:600]}
+        except (RuntimeError, MemoryError) as error:
             return {"fault": f"{type(error).__name__}: {error}"[:600]}
         return {}
 
