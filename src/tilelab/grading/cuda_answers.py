@@ -278,8 +278,11 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
 
 def _simulated_products(answer: CudaAnswer, shapes: Sequence[Shape], inputs: Sequence[tuple[Any, Any]]) -> list[Any]:
     """Return a Python kernel's products; see `tilelab.grading.python_answers.products`."""
-    from tilelab.grading.python_answers import products
+    from tilelab.grading.python_answers import products, read_python
+    from tilelab.grading.python_kernels import form_fault
 
+    if fault := form_fault(read_python(answer.source, NAME)):
+        raise GradingError(fault)
     launches = []
     for shape, (a, b) in zip(shapes, inputs, strict=True):
         names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
