@@ -86,7 +86,9 @@ def test_odd_names_are_refused(kept, name):
         kept.release(name, FILES)
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a//b", "a/./b", "a\\b", "", "a\nb", "x" * 201, "a/" * 9 + "b"])
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../x", "a//b", "a/./b", "a\\b", "", "a\nb", "x" * 201, "a/" * 9 + "b"]
+)
 def test_a_file_stays_inside_its_folder(kept, name):
     with pytest.raises(GradingError):
         kept.submit("ada", "exercises", {name: b""}, key(1))

@@ -47,11 +47,12 @@ class Desk(RequestHandler):
     store: Store
     auth: HubAuth
     course: str
+    name: str
     caller: Caller
 
-    def initialize(self, store: Store, auth: HubAuth, course: str) -> None:
+    def initialize(self, store: Store, auth: HubAuth, course: str, name: str) -> None:
         """Take what the service was started with."""
-        self.store, self.auth, self.course = store, auth, course
+        self.store, self.auth, self.course, self.name = store, auth, course, name
 
     async def prepare(self) -> None:
         """Find out who asks, or refuse."""
@@ -65,8 +66,7 @@ class Desk(RequestHandler):
             raise HTTPError(503, reason="the hub does not answer, so nobody can be recognised; try again") from error
         if model is None:
             raise HTTPError(401, reason="the hub does not know this token: restart your server")
-        access = f"access:services!service={self.auth.oauth_client_id.removeprefix('service-')}"
-        if not self.auth.check_scopes({access}, model):
+        if not self.auth.check_scopes({f"access:services!service={self.name}"}, model):
             raise HTTPError(403, reason="this token may not use the exchange")
         self.caller = who(model, self.course)
 
@@ -264,9 +264,9 @@ def who(model: dict[str, Any], course: str) -> Caller:
     raise HTTPError(403, reason=f"{name} is not in {course}: ask your instructor to add you")
 
 
-def application(store: Store, auth: HubAuth, course: str, prefix: str) -> Application:
-    """Return the web application, below the prefix that the hub gave it."""
-    what = {"store": store, "auth": auth, "course": course}
+def application(store: Store, auth: HubAuth, course: str, name: str, prefix: str) -> Application:
+    """Return the web application, under the name and below the prefix that the hub gave it."""
+    what = {"store": store, "auth": auth, "course": course, "name": name}
     routes: list[Any] = [
         (r"released", Released, what),
         (rf"released/{NAME}", Assignment, what),
@@ -286,7 +286,8 @@ async def serve(store: Store, course: str) -> None:
     """Serve until the process is ended."""
     url = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
     auth = HubAuth(cache_max_age=REMEMBERED)
-    app = application(store, auth, course, os.environ["JUPYTERHUB_SERVICE_PREFIX"])
+    name, prefix = os.environ["JUPYTERHUB_SERVICE_NAME"], os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+    app = application(store, auth, course, name, prefix)
     server = HTTPServer(app, max_buffer_size=2 * MOST_BYTES, max_body_size=2 * MOST_BYTES)
     server.listen(url.port or 80, url.hostname or "127.0.0.1")
     log.info("the exchange of %s serves %s", course, store.root)
