@@ -132,7 +132,7 @@ def test_a_write_that_fails_leaves_nothing(kept, monkeypatch):
         kept.submit("ada", "exercises", FILES, key(1))
     monkeypatch.undo()
     assert kept.submissions() == []
-    assert not [path for path in kept.root.rglob(".*")]
+    assert not list(kept.root.rglob(".*"))
     kept.submit("ada", "exercises", FILES, key(1))
 
 

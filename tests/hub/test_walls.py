@@ -88,21 +88,11 @@ def test_formgraders_account_cannot_reach_the_exchange_but_by_its_service(hub, a
 
 
 def test_tokens_of_others_are_in_no_command_line_and_no_readable_environment(hub):
-    look = (
-        "import glob, json, os\n"
-        "seen, tokens = 0, []\n"
-        "for path in glob.glob('/proc/[0-9]*'):\n"
-        "    try:\n"
-        "        if os.stat(path).st_uid == os.getuid(): continue\n"
-        "        line = open(path + '/cmdline').read()\n"
-        "        seen += 'tilelab.grading.exchange.service' in line\n"
-        "        tokens += [line] if 'token' in line.lower() else []\n"
-        "        tokens += [open(path + '/environ').read()]\n"
-        "    except OSError: pass\n"
-        "print(json.dumps([seen, [t for t in tokens if 'TOKEN' in t or 'token=' in t]]))\n"
-    )
-    done = hub.run_as("ada", sys.executable, "-c", look)
-    assert done.stdout.strip() == "[1, []]", done.stdout + done.stderr
+    look = "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ"
+    done = hub.run_as("ada", "sh", "-c", look)
+    assert "tilelab.grading.exchange.service" in done.stdout, "it does see what runs"
+    for file in (hub.of.state / "hub").glob("*.token"):
+        assert file.read_text() not in done.stdout
 
 
 def test_a_learner_cannot_end_the_exchange(hub):
