@@ -70,12 +70,10 @@ def _people(c: Any, of: Deployment) -> None:
         {"name": teachers, "groups": [teachers], "scopes": [exchange, formgrader]},
         {"name": "instructor", "users": list(of.instructors), "scopes": ["admin-ui", *help_out]},
         {"name": "formgrader", "services": [of.course], "scopes": [exchange]},
-        {
-            "name": "idle-culler",
-            "services": ["idle-culler"],
-            "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
-        },
     ]
+    if of.idle_minutes:
+        scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
+        c.JupyterHub.load_roles.append({"name": "idle-culler", "services": ["idle-culler"], "scopes": scopes})
 
 
 def _servers(c: Any, of: Deployment) -> None:
