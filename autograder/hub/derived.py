@@ -1,9 +1,14 @@
 """The files that Jupyter servers read, derived from a `Deployment`: a folder for each of three roles."""
 
+import argparse
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 
-from deployment import Deployment
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
 
 #: nbgrader's entries in JupyterLab that somebody does not need. *Formgrader* would frame a page that refuses to be
 #: framed, and show nothing: nobody has it, formgrader is a page of its own.
@@ -60,3 +65,16 @@ def _extensions(role: str) -> dict[str, bool]:
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Write the files below another folder than the hub's, for an image."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--course", type=Path, required=True, help="the course.toml")
+    parser.add_argument("--to", type=Path, required=True, help="the folder above etc/")
+    asked = parser.parse_args()
+    write_derived(replace(read_deployment(asked.course.resolve()), state=asked.to.resolve()))
+
+
+if __name__ == "__main__":
+    main()
