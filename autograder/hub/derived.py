@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment
 
 #: nbgrader's entries in JupyterLab that somebody does not need. *Formgrader* would frame a page that refuses to be
 #: framed, and show nothing: nobody has it, formgrader is a page of its own.

@@ -1,6 +1,6 @@
 """The course on Kubernetes: values for Zero to JupyterHub, and what runs beside it, derived from ``course.toml``.
 
-    python autograder/hub/kubernetes.py --course course.toml --to _build/kubernetes
+    python autograder/hub/cluster.py --course course.toml --to _build/kubernetes
 
 ``values.yaml`` is for the chart jupyterhub/jupyterhub; ``exchange.yaml`` holds the exchange, formgrader and their disk.
 Secrets are named, never written: ``make-secrets.sh`` makes them in the cluster.
