@@ -148,14 +148,15 @@ class Person:
     def act(self, selector):
         """Press one of formgrader's links and wait until it says that it worked."""
         self.page.click(selector)
-        dialog = self.page.locator(".modal-dialog:visible").last
+        dialog = self.page.locator("#success-modal .modal-dialog, #error-modal .modal-dialog").first
         dialog.locator(".modal-title").wait_for()
         self.page.wait_for_function(
             "() => [...document.querySelectorAll('.modal-title')].some(t => /Success|Error/.test(t.innerText))"
         )
         title, text = dialog.locator(".modal-title").inner_text(), dialog.inner_text()
         assert "Success" in title, text
-        self.page.keyboard.press("Escape")
+        dialog.locator("button", has_text="OK").last.click()
+        dialog.wait_for(state="hidden")
         return text
 
     def grade(self, cell, points, comment):
