@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean \
+.PHONY: help book pdf korean test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean \
         hub hub-packages release-course test-hub
 
 help:  ## list the commands
@@ -30,6 +30,12 @@ help:  ## list the commands
 # ---- reading
 book: .venv/.course  ## execute and build the book; EDITION=instructor adds the worked solutions
 	@$(BIN)/python tools/build_book.py --edition $(EDITION)
+
+pdf: .venv/.course  ## print the book into _build/tilelab.pdf, by Chromium
+	@$(BIN)/python tools/print_book.py
+
+korean: .venv/.course  ## extract all strings, and build the Korean edition from an empty catalogue
+	@$(BIN)/python tools/translate.py check
 
 lab: .venv/.course  ## open JupyterLab on the course
 	@$(BIN)/jupyter lab --ip 127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
@@ -73,6 +79,7 @@ lint: .venv/.test
 
 test: .venv/.test system lint  ## everything that needs no GPU, browser tests included
 	@$(BIN)/python tools/build_book.py
+	@$(BIN)/python tools/translate.py check
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup
 
 test-quick: .venv/.test  ## under a minute, for the working hour

@@ -3,17 +3,21 @@
     python benchmarks/record_ladder.py [--json] [--sides 1024,2048] [--record benchmarks/records/ladder_h200.json]
 
 Every product is checked, inputs are fresh every round, the L2 is cleared before each timing, candidates take turns.
+Where Nsight Compute is installed, each kernel then runs once more under it, on caches that were flushed: that gives the
+DRAM traffic, and what bounds the kernel.
 """
 
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tilelab.cudacpp import device
 from tilelab.kernels.ladder import LADDER, LARGE, NARROW, WIDE
-from tilelab.measure import gpu
-from tilelab.measure.compare import DISTRIBUTION, compare
+from tilelab.measure import gpu, profiler
+from tilelab.measure.compare import DISTRIBUTION, LIBRARY, Problem, compare, library_products
 from tilelab.measure.records import conclude, target, where_gpu
 from tilelab.measure.rounds import Rule
 
@@ -22,12 +26,53 @@ SHAPES = [(1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 819
 BOUNDS = {(2048, 2048, 2048): 0.85, (4096, 4096, 4096): 0.9, (8192, 8192, 8192): 0.9, (4095, 4097, 4093): 0.8}
 
 
+def run_once(shapes: list[tuple[int, int, int]]) -> None:
+    """In a process under the profiler: every rung, then the library, on each shape; their second launch is profiled."""
+    runtime = gpu.require_gpu().cuda.runtime
+    products = {one.name: one for one in LADDER} | {LIBRARY[1]: library_products()[LIBRARY[1]]}
+    for shape in shapes:
+        problem = Problem(shape, sets=1, seed=0)
+        for product in products.values():
+            product(*problem.sets[0], *shape)
+            runtime.deviceSynchronize()
+            runtime.profilerStart()
+            product(*problem.sets[0], *shape)
+            runtime.deviceSynchronize()
+            runtime.profilerStop()
+
+
+def add_profiles(rows: list[dict[str, Any]], shapes: list[tuple[int, int, int]]) -> dict[str, Any]:
+    """Give rows what the profiler saw; returns what is to be said of it."""
+    start = time.perf_counter()
+    argv = [sys.executable, __file__, "--under-profiler", ",".join("x".join(map(str, shape)) for shape in shapes)]
+    left = profiler.profile(argv)
+    by_row = {(row["kernel"], row["M"], row["N"], row["K"]): row for row in rows}
+    for shape in shapes:
+        for one in LADDER:
+            seen = left.pop(0)
+            if seen.kernel != "matmul":
+                raise RuntimeError(f"{one.name} at {shape} shows as {seen.kernel}")
+            by_row[one.name, *shape].update(seen.as_dict())
+        # The library may split its work: the longest launch counts.
+        own = []
+        while left and left[0].kernel != "matmul":
+            own.append(left.pop(0))
+        longest = max(own, key=lambda seen: seen.values["seconds"])
+        by_row[LIBRARY[1], *shape].update(longest.as_dict() | {"launches": [seen.kernel for seen in own]})
+    return {"caches": "flushed before each launch", "seconds": time.perf_counter() - start}
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--sides", default="", help="only these cubes, such as 1024,2048")
 @click.option("--record", type=click.Path(path_type=Path), help="also write a recorded run there")
-def main(as_json: bool, sides: str, record: Path | None) -> None:
+@click.option("--under-profiler", default="", hidden=True)
+def main(as_json: bool, sides: str, record: Path | None, under_profiler: str) -> None:
     """Measure and print a row for each rung and shape."""
+    if under_profiler:
+        given = [tuple(map(int, shape.split("x"))) for shape in under_profiler.split(",")]
+        run_once([(m, n, k) for m, n, k in given])
+        return
     shapes = [(int(side),) * 3 for side in sides.split(",")] if sides else SHAPES
     builds = {}
     for name, kernel in [(one.name, one.kernel) for one in LADDER] + [
@@ -45,6 +90,11 @@ def main(as_json: bool, sides: str, record: Path | None) -> None:
         {one.name: one for one in LADDER}, shapes, rule=Rule(least=7, most=40, width=0.005, seconds=12)
     )
     rows = comparison.as_dicts()
+    try:
+        profiled = add_profiles(rows, shapes)
+    except (RuntimeError, ValueError) as error:
+        profiled = {"missing": str(error)}
+        print(f"no profiles: {error}", file=sys.stderr)
     last = {tuple(row[key] for key in "MNK"): row for row in rows if row["kernel"] == LADDER[-1].name}
     targets = [
         target(
@@ -61,6 +111,7 @@ def main(as_json: bool, sides: str, record: Path | None) -> None:
     where = where_gpu(
         DISTRIBUTION,
         l2=comparison.l2,
+        profiled=profiled,
         before=comparison.before,
         after=comparison.after,
         fp32_ceiling_tflops=gpu.fp32_ceiling() / 1e12,

@@ -73,7 +73,7 @@ def cheats() -> dict[str, Any]:
         pass
 
     def half_of_it(A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
-        honest(A, B, C[: M // 2], M // 2, N, K)
+        honest(A[: M // 2], B, C[: M // 2], M // 2, N, K)
 
     true_elapsed = cupy.cuda.get_elapsed_time
 

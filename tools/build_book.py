@@ -6,9 +6,12 @@ versions empties it as well, so that no page shows the output of code that is go
 
 import argparse
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import yaml
@@ -20,25 +23,47 @@ CACHE = BUILD / ".jupyter_cache"
 OUTPUT = {"learner": ROOT, "instructor": BUILD / "instructor"}
 
 
-def environment_key() -> str:
-    """Hash of all that executed pages depend on besides themselves: the package, records, pinned versions, Python."""
-    digest = hashlib.sha256(sys.version.encode())
-    package = sorted(p for p in (ROOT / "src").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    records = sorted((ROOT / "benchmarks" / "records").glob("*.json"))
-    for path in [ROOT / "constraints.txt", *package, *records]:
+def hash_of(paths: Iterable[Path], *more: str) -> str:
+    """Hash of files, with their names, and of texts."""
+    digest = hashlib.sha256("\n".join(more).encode())
+    for path in paths:
         digest.update(str(path.relative_to(ROOT)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
+def files_below(*folders: str) -> list[Path]:
+    """Files in these folders, in the order of their names, without what Python leaves there."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*"))
+    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+
+
+def environment_key() -> str:
+    """Hash of all that executed pages depend on besides themselves.
+
+    These are the package, recorded runs (also the reader's own), Python and what is installed beside it, and the
+    compilers that cells can find.
+    """
+    own = [path for path in (ROOT / "my_ladder.json", ROOT / "notebooks" / "my_ladder.json") if path.exists()]
+    installed = sorted(f"{one.name}=={one.version}" for one in metadata.distributions())
+    compilers = [f"{name}: {shutil.which(name)}" for name in ("g++", "nvcc", "nvidia-smi")]
+    files = [*files_below("src", "benchmarks/records", "book/recorded"), ROOT / "constraints.txt", *own]
+    return hash_of(files, sys.version, *installed, *compilers)
+
+
 def drop_stale_outputs() -> None:
-    """Forget executed cells, and the pages read with them, when what they depend on has changed."""
-    stamp, key = CACHE / "environment.sha256", environment_key()
-    if not stamp.exists() or stamp.read_text() != key:
-        for folder in [CACHE, *(output / "_build" / ".doctrees" for output in OUTPUT.values())]:
+    """Forget executed cells when what they depend on has changed, and pages that were read by other extensions."""
+    executed, read = environment_key(), hash_of(files_below("book/_ext"))
+    stamps = {CACHE / "environment.sha256": executed, CACHE / "extensions.sha256": executed + read}
+    stale = {path.stem for path, key in stamps.items() if not path.exists() or path.read_text() != key}
+    for folder in (output / "_build" / ".doctrees" for output in OUTPUT.values()):
+        if stale:
             shutil.rmtree(folder, ignore_errors=True)
-        CACHE.mkdir(parents=True)
-        stamp.write_text(key)
+    if "environment" in stale:
+        shutil.rmtree(CACHE, ignore_errors=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    for path, key in stamps.items():
+        path.write_text(key)
 
 
 def instructor_toc() -> Path:
@@ -73,7 +98,8 @@ def main() -> int:
     toc = instructor_toc() if edition == "instructor" else ROOT / "_toc.yml"
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "--keep-going"]
     command += ["--toc", str(toc), "--path-output", str(output)]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    # What a page's cells solve is not what its reader solved: no progress is noted.
+    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"TILELAB_PROGRESS": ""}, check=False).returncode
     if code:
         # Sphinx remembers a failed page as read, and would call the next build a success.
         shutil.rmtree(output / "_build" / ".doctrees", ignore_errors=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from tilelab.grading.policy import FILE, read_policy
 from tilelab.grading.problems import problem
 from tilelab.grading.views import learners_copy_of, solution_page_of, source_of
 
@@ -41,8 +42,9 @@ def write(notebook: NotebookNode, folder: Path, master: Path) -> Path:
 
 
 def write_source(folder: Path = AUTOGRADER / "source") -> list[Path]:
-    """Write the nbgrader source of every problem and return the files."""
-    return [write(source_of(master), folder, master) for master in masters()]
+    """Write the nbgrader source of every problem, with the key of the ``course.toml`` beside; return the files."""
+    key = read_policy(folder.parent / FILE).key
+    return [write(source_of(master, key), folder, master) for master in masters()]
 
 
 def write_learners_copies(folder: Path = ROOT / "notebooks") -> list[Path]:

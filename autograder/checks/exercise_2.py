@@ -1,40 +1,44 @@
-"""Trusted checks of exercise 2: the transpose of ``(3,4):(1,3)``."""
+"""Trusted checks of exercise 2: the transpose of a column-major layout."""
 
 from typing import Any
 
 from tilelab.grading.judge import Verdict
 from tilelab.grading.layouts import meant, shown
 from tilelab.grading.problems.exercise_1 import order_meant
-from tilelab.grading.problems.exercise_2 import EXTENTS, misplaced, view_fault
+from tilelab.grading.problems.exercise_2 import extents, misplaced, view_fault
 from tilelab.grading.values import whole
+from tilelab.layout import Layout
 
 
-def check_layout(answers: dict[str, Any]) -> Verdict:
+def check_layout(answers: dict[str, Any], original: Layout) -> Verdict:
     """All coordinates right earn all; half of the layout right, shape or strides, earns a quarter."""
     answer = meant(answers.get("layout"))
     if isinstance(answer, str):
         return Verdict(0.0, (f"layout: {answer}",))
-    if answer.extents != EXTENTS:
-        swapped = answer.extents == EXTENTS[::-1] and (answer.offset(1, 0), answer.offset(0, 1)) == (3, 1)
+    rows, columns = extents(original)
+    if answer.extents != (columns, rows):
+        swapped_strides = original(0, 1), original(1, 0)
+        swapped = answer.extents == (rows, columns) and (answer.offset(1, 0), answer.offset(0, 1)) == swapped_strides
         return Verdict(
             0.25 if swapped else 0.0,
             (f"layout: {answer.text} has the shape {shown(answer.extents)}; shape and stride change places together",),
         )
-    wrong = misplaced(answer)
+    wrong = misplaced(original, answer)
     if not wrong:
-        return Verdict(1.0, (f"layout: {answer.text} puts all 12 elements where the original has them",))
+        return Verdict(1.0, (f"layout: {answer.text} puts all {original.size} elements where the original has them",))
     return Verdict(
         0.25,
         (
-            f"layout: {answer.text} has the right shape, {len(wrong)} of 12 elements lie elsewhere, first {wrong[0]}",
+            f"layout: {answer.text} has the right shape, {len(wrong)} of {original.size} elements lie elsewhere, "
+            f"first {shown(wrong[0])}",
             "where to look: each extent takes its own stride along",
         ),
     )
 
 
-def check_same_memory(answers: dict[str, Any]) -> Verdict:
+def check_same_memory(answers: dict[str, Any], original: Layout) -> Verdict:
     """Half for the view, half for the bytes that move."""
-    fault = "not answered" if answers.get("memory") is None else view_fault(answers["memory"])
+    fault = "not answered" if answers.get("memory") is None else view_fault(original, answers["memory"])
     moved = answers.get("bytes_moved")
     right = whole(moved) == 0
     said = "right" if right else "not answered" if moved is None else "not right: compare the two addresses"

@@ -1,27 +1,29 @@
-"""Trusted checks of exercise 3: banks of a 32 × 32 tile of float32."""
+"""Trusted checks of exercise 3: banks of a column-major 32 × 32 tile of float32."""
 
 from typing import Any
 
 from tilelab.grading.judge import Verdict
 from tilelab.grading.layouts import meant
-from tilelab.grading.problems.exercise_3 import conflicts, tile_fault
+from tilelab.grading.problems.exercise_3 import ITEM, TILE, conflicts, tile_fault
 from tilelab.grading.values import whole, whole_fault
+from tilelab.hardware.banks import BANKS, bank_access
+from tilelab.layout import Layout
 
 
-def check_prediction(answers: dict[str, Any]) -> Verdict:
+def check_prediction(answers: dict[str, Any], tile: Layout) -> Verdict:
     """A prediction is worth half for being made."""
     if fault := whole_fault(answers.get("prediction"), "the number of banks", 1, 32):
         return Verdict(0.0, (f"prediction: {fault}",))
-    if whole(answers["prediction"]) == 1:
+    if whole(answers["prediction"]) == len({tile(0, j) % BANKS for j in range(TILE)}):
         return Verdict(1.0, ("prediction: right",))
     return Verdict(0.5, ("prediction: made, and not what the banks do. Take the offsets of row 0 modulo 32",))
 
 
-def check_degree(answers: dict[str, Any]) -> Verdict:
-    """All 32 threads want different words of one bank."""
+def check_degree(answers: dict[str, Any], tile: Layout) -> Verdict:
+    """As many turns as threads want different words of the same bank."""
     if fault := whole_fault(answers.get("degree"), "the degree", 1, 1 << 20):
         return Verdict(0.0, (f"degree: {fault}",))
-    if whole(answers["degree"]) == 32:
+    if whole(answers["degree"]) == bank_access([ITEM * tile(0, j) for j in range(TILE)]).ways:
         return Verdict(1.0, ("degree: right",))
     return Verdict(0.0, ("degree: not right. Count the threads whose offset has the same rest modulo 32",))
 

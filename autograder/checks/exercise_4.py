@@ -1,51 +1,52 @@
-"""Trusted checks of exercise 4: eight elements over four threads, judged by what each thread holds, in order."""
+"""Trusted checks of exercise 4: a vector over threads, judged by what each thread holds, in order."""
 
 from typing import Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
-from tilelab.grading.problems.exercise_4 import HOLDS, THREADS, held
+from tilelab.grading.problems.exercise_4 import due, held
 from tilelab.grading.values import whole, word
+from tilelab.layout import Layout
 
 
-def _check(which: str, answers: dict[str, Any]) -> Verdict:
+def _check(which: str, answers: dict[str, Any], vector: Layout) -> Verdict:
     layout, thread = answers.get(which), answers.get(f"{which}_thread")
     if layout is None:
         return Verdict(0.0, (f"({which}): not answered",))
-    right = [HOLDS[which](t) for t in range(THREADS)]
+    right = due(vector, which)
     try:
-        holds = held(layout, thread)
+        holds = held(vector, layout, thread)
     except GradingError as error:
-        if _fits(layout, right):
+        if _fits(vector, layout, right):
             return Verdict(0.5, (f"({which}): the layout is right, but {error}",))
         return Verdict(0.0, (f"({which}): {error}",))
     if holds == right:
         return Verdict(1.0, (f"({which}): every thread holds its two elements, in order",))
     if [sorted(elements) for elements in holds] == right:
         return Verdict(0.5, (f"({which}): every thread holds its two elements, but thread 0 in the order {holds[0]}",))
-    t = next(t for t in range(THREADS) if holds[t] != right[t])
+    t = next(t for t in range(len(right)) if holds[t] != right[t])
     return Verdict(0.0, (f"({which}): by your layout thread {t} holds {holds[t]}",))
 
 
-def _fits(layout: object, right: list[list[int]]) -> bool:
+def _fits(vector: Layout, layout: object, right: list[list[int]]) -> bool:
     """Whether the layout is right with one of its modes as the thread."""
     for mode in (0, 1):
         try:
-            if held(layout, mode) == right:
+            if held(vector, layout, mode) == right:
                 return True
         except GradingError:
             continue
     return False
 
 
-def check_a(answers: dict[str, Any]) -> Verdict:
+def check_a(answers: dict[str, Any], vector: Layout) -> Verdict:
     """Neighbours; half where only the thread's mode is misnamed."""
-    return _check("a", answers)
+    return _check("a", answers, vector)
 
 
-def check_b(answers: dict[str, Any]) -> Verdict:
+def check_b(answers: dict[str, Any], vector: Layout) -> Verdict:
     """Half the vector apart; half where only the thread's mode is misnamed."""
-    return _check("b", answers)
+    return _check("b", answers, vector)
 
 
 def check_sectors(answers: dict[str, Any]) -> Verdict:

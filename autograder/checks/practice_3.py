@@ -8,7 +8,7 @@ from tilelab.grading.problems.practice_3 import SIZES, answer, line_of, pairs
 from tilelab.grading.values import statements_right
 
 READS = line_of("acc +=")
-RACES = {frozenset({READS, line_of("shA[ti][tj] =")}), frozenset({READS, line_of("shB[ti][tj] =")})}
+RACES = {frozenset({READS, line_of("shA[ti, tj] =")}), frozenset({READS, line_of("shB[ti, tj] =")})}
 #: One step alone, exactly two, and many, with every edge.
 SHAPES = ((16, 16, 16), (16, 16, 32), (17, 19, 40), (33, 7, 100))
 

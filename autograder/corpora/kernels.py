@@ -1,5 +1,16 @@
 """Kernels that the corpora share, and one change at a time to them."""
 
+from tilelab.grading.problems.practice_3 import BROKEN, LAUNCH
+
+
+def changed(source: str, *pairs: tuple[str, str]) -> str:
+    """Return a source with some pieces replaced, each of which must be there."""
+    for old, new in pairs:
+        assert old in source, old
+        source = source.replace(old, new)
+    return source
+
+
 TILED = r"""
 #define TILE 16
 
@@ -22,7 +33,7 @@ __global__ void matmul(const float* A, const float* B, float* C, int M, int N, i
     if (row < M && col < N) C[row * N + col] = acc;
 }
 """
-TILES = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
+TILES = LAUNCH
 
 NAIVE = r"""
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
@@ -59,43 +70,12 @@ __global__ void matmul(const float* __restrict__ A, const float* __restrict__ B,
 """
 FLAT_TILES = {"grid": "(N + TILE - 1) / TILE * ((M + TILE - 1) / TILE)", "block": "TILE * TILE", "TILE": 8}
 
-SIMULATED = """
-from tilelab.simt import cuda, float32
-
-TILE = 16
-
-
-@cuda.jit
-def matmul(A, B, C, M, N, K):
-    shA = cuda.shared.array((TILE, TILE), float32)
-    shB = cuda.shared.array((TILE, TILE), float32)
-    ti, tj = cuda.threadIdx.y, cuda.threadIdx.x
-    row = cuda.blockIdx.y * TILE + ti
-    col = cuda.blockIdx.x * TILE + tj
-    acc = float32(0)
-    for p in range((K + TILE - 1) // TILE):
-        aCol = p * TILE + tj
-        bRow = p * TILE + ti
-        shA[ti, tj] = A[row, aCol] if row < M and aCol < K else float32(0)
-        shB[ti, tj] = B[bRow, col] if bRow < K and col < N else float32(0)
-        cuda.syncthreads()
-        for k in range(TILE):
-            acc += shA[ti, k] * shB[k, tj]
-        cuda.syncthreads()  # second
-    if row < M and col < N:
-        C[row, col] = acc
-"""
+#: Practice 3 gives the kernel in Python without its second barrier, after the inner product.
+INNER = "            acc += shA[ti, k] * shB[k, tj]\n"
+SIMULATED = changed(BROKEN, (INNER, f"{INNER}        cuda.syncthreads()  # second\n"))
 
 EMPTY = r"""
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
     // your kernel
 }
 """
-
-
-def changed(source: str, *pairs: tuple[str, str]) -> str:
-    """Return a source with some pieces replaced, each of which must be there."""
-    for old, new in pairs:
-        assert old in source, old
-        source = source.replace(old, new)
-    return source

@@ -1,16 +1,13 @@
 """Practice 3: the missing barrier."""
 
-from kernels import SIMULATED, changed
+from kernels import INNER, SIMULATED, TILED, changed
 
 from tilelab.grading.problems.practice_3 import BROKEN
 
-INNER = "for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];"
-MENDED = changed(BROKEN, (INNER, f"{INNER}\n        __syncthreads();"))
-
 RIGHT = {
     "always_right": {8: True, 16: True, 17: False, 32: False, 1000: False},
-    "racing": [(17, 14), (17, 15)],
-    "mended": MENDED,
+    "racing": [(21, 17), (21, 18)],
+    "mended": SIMULATED,
 }
 
 WRONG = {
@@ -27,44 +24,63 @@ WRONG = {
         {"prediction": 0.4},
     ),
     "never right": ({"always_right": dict.fromkeys((8, 16, 17, 32, 1000), False)}, {"prediction": 0.4}),
-    "only one of the tiles": ({"racing": [(14, 17)]}, {"lines": 2}),
-    "the two writes": ({"racing": [(14, 15)]}, {"lines": 0}),
-    "every pair of the three lines": ({"racing": [(14, 15), (14, 17), (15, 17)]}, {"lines": 2}),
-    "the barrier's own line": ({"racing": [(16, 17)]}, {"lines": 0}),
-    "lines counted from 0": ({"racing": [(16, 13), (16, 14)]}, {"lines": 0}),
-    "the barrier inside the inner loop's condition": (
-        {"mended": changed(BROKEN, (INNER, f"{INNER}\n        if (row < M && col < N) __syncthreads();"))},
+    "only one of the tiles": ({"racing": [(17, 21)]}, {"lines": 2}),
+    "the two writes": ({"racing": [(17, 18)]}, {"lines": 0}),
+    "every pair of the three lines": ({"racing": [(17, 18), (17, 21), (18, 21)]}, {"lines": 2}),
+    "the barrier's own line": ({"racing": [(19, 21)]}, {"lines": 0}),
+    "lines counted from 0": ({"racing": [(20, 16), (20, 17)]}, {"lines": 0}),
+    "the barrier inside the inner loop": (
+        {"mended": changed(BROKEN, (INNER, f"            cuda.syncthreads()\n{INNER}"))},
+        {"mended": 0},
+    ),
+    "the barrier inside a condition": (
+        {
+            "mended": changed(
+                SIMULATED,
+                (
+                    "        cuda.syncthreads()  # second",
+                    "        if row < M and col < N:\n            cuda.syncthreads()",
+                ),
+            )
+        },
         {"mended": 0},
     ),
     "the first barrier moved instead": (
-        {"mended": changed(BROKEN, ("        __syncthreads();\n", ""), (INNER, f"{INNER}\n        __syncthreads();"))},
+        {"mended": changed(SIMULATED, ("        cuda.syncthreads()\n        for k", "        for k"))},
         {"mended": 0},
     ),
     "a barrier after the loop": (
-        {"mended": changed(BROKEN, ("    if (row < M", "    __syncthreads();\n    if (row < M"))},
+        {
+            "mended": changed(
+                BROKEN,
+                (
+                    "    if row < M and col < N:\n        C",
+                    "    cuda.syncthreads()\n    if row < M and col < N:\n        C",
+                ),
+            )
+        },
         {"mended": 0},
     ),
-    "only a warp's barrier": ({"mended": changed(BROKEN, (INNER, f"{INNER}\n        __syncwarp();"))}, {"mended": 0}),
+    "only a warp's barrier": ({"mended": changed(SIMULATED, ("syncthreads()  # second", "syncwarp()"))}, {"mended": 0}),
+    "only the function, without what it needs": (
+        {"mended": SIMULATED[SIMULATED.index("@cuda.jit") :]},
+        {"mended": 0},
+    ),
 }
 
 UNUSUAL = {
-    "in Python, on the simulated GPU": {"mended": SIMULATED},
+    "in CUDA C++": {"mended": TILED},
     "the barrier at the beginning of the step": {
-        "mended": changed(BROKEN, ("        int aCol", "        __syncthreads();\n        int aCol"))
+        "mended": changed(BROKEN, ("        aCol =", "        cuda.syncthreads()\n        aCol ="))
     },
-    "pairs the other way round, and twice": {"racing": [(14, 17), (15, 17), (17, 14)]},
+    "pairs the other way round, and twice": {"racing": [(17, 21), (18, 21), (21, 17)]},
     "two pairs of tiles in turn, one barrier a step": {
         "mended": changed(
             BROKEN,
-            ("shA[TILE][TILE];", "shA2[2][TILE][TILE];"),
-            ("shB[TILE][TILE];", "shB2[2][TILE][TILE];"),
-            (
-                "        int aCol",
-                "        float (*shA)[TILE] = shA2[p % 2], (*shB)[TILE] = shB2[p % 2];\n        int aCol",
-            ),
+            ("array((TILE, TILE)", "array((2, TILE, TILE)"),
+            ("shA[", "shA[p % 2, "),
+            ("shB[", "shB[p % 2, "),
         )
     },
-    "a barrier that answers": {
-        "mended": changed(BROKEN, (INNER, f"{INNER}\n        __syncthreads_count(1);")),
-    },
+    "a barrier that answers": {"mended": changed(SIMULATED, ("syncthreads()  # second", "syncthreads_count(1)"))},
 }

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 AUTOGRADER = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(AUTOGRADER / "corpora")]
@@ -21,7 +20,7 @@ from nbformat import NotebookNode, v4  # noqa: E402
 
 from tilelab.cli.grade import command  # noqa: E402
 from tilelab.grading.answers import record  # noqa: E402
-from tilelab.grading.course import Course, Result  # noqa: E402
+from tilelab.grading.course import Course, PartResult, Result  # noqa: E402
 from tilelab.grading.problems import names, problem, split  # noqa: E402
 
 LEARNERS = 24
@@ -86,11 +85,35 @@ def differences(chosen: Mapping[str, Mapping[str, Case]], results: Mapping[str, 
                         yield f"{learner}: {name}_{part} ({case.name}) is {got}, designed {due}"
 
 
+def waiting(results: Mapping[str, list[Result]]) -> Iterator[str]:
+    """Say what waits for a GPU or a person: each part's points and learners, and the reason of the first of them."""
+    parts: dict[str, list[PartResult]] = {}
+    for result in (result for found in results.values() for result in found):
+        for part in result.parts:
+            if part.pending:
+                parts.setdefault(part.cell, []).append(part)
+    for cell, found in parts.items():
+        lines = [line for line in found[0].lines if "pending" in line]
+        why = lines[0] if lines else "a text for a person to read"
+        yield f"{cell}: {sum(part.pending for part in found):g} points of {len(found)} learners. {why}"
+
+
+def graded(course: Course, assignment: str, *options: str) -> list[Result]:
+    """Grade an assignment as the command line does, and return what the gradebook holds then."""
+    try:
+        command.main([assignment, "--course", str(course.root), *options], standalone_mode=False)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    return course.results(assignment)
+
+
 def main() -> int:
     """Make the class, grade it, and compare with the design."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--learners", type=int, default=LEARNERS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--twice", action="store_true", help="grade all again, and compare with the first time")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the class in this new folder and keep it")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tilelab-class-") as temporary:
@@ -98,15 +121,12 @@ def main() -> int:
         course = make_course(folder, *ASSIGNMENTS)
         chosen = class_of(asked.learners, asked.seed)
         hand_all_in(course, chosen)
-        results: dict[str, Any] = {}
-        for assignment in ASSIGNMENTS:
-            try:
-                command.main([assignment, "--course", str(folder)], standalone_mode=False)
-            except SystemExit as ended:
-                if ended.code:
-                    return int(ended.code)
-            results[assignment] = course.results(assignment)
+        results = {assignment: graded(course, assignment) for assignment in ASSIGNMENTS}
         found = list(differences(chosen, results))
+        if asked.twice:
+            again = {assignment: graded(course, assignment, "--force") for assignment in ASSIGNMENTS}
+            found += [f"{name}: another result the second time" for name in ASSIGNMENTS if again[name] != results[name]]
+    print("pending:", *waiting(results), sep="\n  ")
     print("\n".join(found))
     parts = asked.learners * sum(len(problem(name).parts) for name in names())
     print(f"{asked.learners} learners, {parts} parts: {len(found)} differ from the design")

@@ -14,13 +14,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "demo")]
 
+from attacks import CASES as ATTACKS  # noqa: E402  (from the folders that were just put on the path)
+from case_kinds import PARTS  # noqa: E402
 from classroom import hand_in, make_course  # noqa: E402
+from odd_files import CASES as FILES  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
-from submissions import CASES, PARTS  # noqa: E402  (from the folders that were just put on the path)
+from submissions import CASES as NOTEBOOKS  # noqa: E402
 
 from tilelab.grading.course import Result  # noqa: E402
 
+CASES = NOTEBOOKS | FILES | ATTACKS
 #: Shorter than a course's, so that what never ends ends soon.
 LIMITS = "[every]\ncell_seconds = 5\nmemory = '1 GiB'\n"
 #: What an attempt would leave behind if it succeeded, in some process's command line.
@@ -33,8 +37,9 @@ def grade(folder: Path, names: list[str], workers: int) -> dict[str, tuple[Resul
     course = make_course(folder / "course", "exercises", problems=["exercise_1"])
     (course.root / "limits.toml").write_text(LIMITS)
     for name in names:
-        files = CASES[name].files
-        hand_in(course, name, "exercises", *files.items())
+        handed_in = hand_in(course, name, "exercises", *CASES[name].files.items())
+        if prepare := CASES[name].prepare:
+            prepare(handed_in)
     results = {result.student: result for result in course.grade_all("exercises", names, workers=workers)}
     pages = {name: course.root / "feedback" / name / "exercises" / "exercise_1.html" for name in names}
     return {name: (results[name], page.read_text() if page.exists() else "") for name, page in pages.items()}
@@ -49,7 +54,7 @@ def faults(name: str, result: Result, html: str) -> list[str]:
     found = []
     if result.status != "graded":
         found.append(f"{result.status}: {result.message}")
-    if points != designed.points:
+    if designed.points and points != designed.points:
         found.append(f"{points}, designed {designed.points}: {said}")
     if not re.search(designed.words, said):
         found.append(f"{designed.words!r} is not said in: {said}")

@@ -1,74 +1,28 @@
-"""Broken and hostile submissions to exercise 1, each with the points and the words it is designed to get.
+"""The notebooks: cells changed, code that does not come back, code that reaches for tests and grades."""
 
-Every case is made from the learner's copy with the right answers; what is said of it is what is wrong with it. So a
-right grade shows that nothing else was lost. The parts are table (2 points), order (1) and contiguous (1).
-"""
-
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from classroom import AUTOGRADER, MASTERS, solved
+from case_kinds import (
+    ALL,
+    NO_ORDER,
+    NOTHING,
+    PARTS,
+    PROBLEM,
+    RIGHT_TABLE,
+    Case,
+    before_order,
+    case,
+    cell,
+    changed,
+    first,
+    found_out,
+    notebook,
+)
+from classroom import AUTOGRADER, MASTERS
 from nbformat import NotebookNode, v4
 
 from tilelab.grading.answers import MIME
 from tilelab.grading.views import learners_copy_of
-
-PROBLEM = "exercise_1"
-PARTS = ("table", "order", "contiguous")
-ALL, NO_ORDER, NOTHING = (2, 1, 1), (2, 0, 1), (0, 0, 0)
-RIGHT_TABLE = "[[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]"
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is handed in, the points it gets, and words that its report or feedback must hold."""
-
-    files: dict[str, bytes]
-    points: tuple[float, float, float]
-    words: str = ""
-
-
-def notebook(**answers: str) -> NotebookNode:
-    """Return the solved notebook with some answer cells' sources replaced, named without the problem's name."""
-    return solved(PROBLEM, {f"{PROBLEM}_{name}": source for name, source in answers.items()})
-
-
-def case(content: NotebookNode | bytes, points: tuple[float, float, float], words: str = "") -> Case:
-    """Return a case that hands in one file of the right name."""
-    data = content if isinstance(content, bytes) else json.dumps(content).encode()
-    return Case({f"{PROBLEM}.ipynb": data}, points, words)
-
-
-def before_order(source: str, points: tuple[float, float, float], words: str = "") -> Case:
-    """Return a case in which code runs before the right order is answered."""
-    return case(notebook(order_answer=f'{source}\norder = "column-major"'), points, words)
-
-
-def found_out(source: str) -> Case:
-    """Return a case whose order is right only if code that sets ``out`` finds or reaches something it must not."""
-    body = "\n".join(f"    {line}" for line in source.strip().splitlines())
-    guarded = (
-        f"import os, sys\nout = None\ntry:\n{body}\nexcept Exception as error:\n    print('stopped by', repr(error))"
-    )
-    return case(notebook(order_answer=f'{guarded}\norder = "column-major" if out else "row-major"'), NO_ORDER)
-
-
-def first(source: str, points: tuple[float, float, float], words: str = "", **answers: str) -> Case:
-    """Return a case in which code runs in the notebook's first answer cell."""
-    return case(notebook(prediction=source, **answers), points, words)
-
-
-def changed(change: Callable[[NotebookNode], None], points: tuple[float, float, float], words: str = "") -> Case:
-    """Return a case in which the notebook itself was changed."""
-    made = notebook()
-    change(made)
-    return case(made, points, words)
-
-
-def cell(made: NotebookNode, name: str) -> NotebookNode:
-    """Return the cell of a grade id, named without the problem's name."""
-    return next(c for c in made.cells if c.metadata.get("nbgrader", {}).get("grade_id") == f"{PROBLEM}_{name}")
 
 
 def each_grade_cell(**metadata: object) -> Callable[[NotebookNode], None]:
@@ -152,29 +106,6 @@ def scripts_everywhere(made: NotebookNode) -> None:
     )
 
 
-def old_format(made: NotebookNode) -> bytes:
-    """Return the notebook in the format of 2013."""
-    cells = [
-        {"cell_type": "code", "language": "python", "input": each.source, "outputs": [], "metadata": each.metadata}
-        if each.cell_type == "code"
-        else {"cell_type": "markdown", "source": each.source, "metadata": each.metadata}
-        for each in made.cells
-    ]
-    old = {
-        "nbformat": 3,
-        "nbformat_minor": 0,
-        "metadata": {"name": ""},
-        "worksheets": [{"cells": cells, "metadata": {}}],
-    }
-    return json.dumps(old).encode()
-
-
-def future_format(made: NotebookNode) -> bytes:
-    """Return the notebook in a format that is not out yet."""
-    return json.dumps({**made, "nbformat_minor": 99, "something_new": {}}).encode()
-
-
-TEXT = json.dumps(notebook(), ensure_ascii=False).encode()
 FORGE = (
     "from IPython.display import display\n"
     "def submit(*names, **answers):\n"
@@ -239,16 +170,6 @@ CASES: dict[str, Case] = {
     "solution_deleted": changed(without("order_answer"), NO_ORDER, "'order' is not defined"),
     "reordered": changed(reordered, ALL, "put back in their order"),
     "other_kernelspec": changed(other_kernel, ALL),
-    # files
-    "missing": Case({}, NOTHING, "no notebook exercise_1.ipynb was handed in"),
-    "wrong_name": Case({f"{PROBLEM}-Copy1.ipynb": TEXT}, ALL, "exercise_1-Copy1.ipynb was taken for it"),
-    "wrong_file": Case({"essay.txt": b"my answer"}, NOTHING, "no notebook exercise_1.ipynb was handed in"),
-    "latin1": case(TEXT.decode().replace("prediction = 1", "prediction = 1  # \xe4").encode("latin-1"), ALL),
-    "utf8_bom": case(b"\xef\xbb\xbf" + TEXT, ALL),
-    "truncated": case(TEXT[: len(TEXT) // 2], NOTHING, "no complete notebook file"),
-    "emptyfile": case(b"", NOTHING, "no complete notebook file"),
-    "nbformat3": case(old_format(notebook()), ALL),
-    "future_minor": case(future_format(notebook()), ALL),
     # looking for tests, and reaching for grades
     "read_hidden": found_out(
         "for folder, _, names in os.walk('/'):\n"

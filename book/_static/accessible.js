@@ -6,7 +6,7 @@
   const NAMED_OTHERWISE = "details.hide > summary, .search-button-field";
 
   /* Pictures and formulas that are wider than the page scroll; so they must be reachable by keyboard. */
-  const SCROLLING = ".cell_output .text_html > div, mjx-container[display='true']";
+  const SCROLLING = ".cell_output .text_html > div, .tl-scroll, mjx-container[display='true']";
 
   function nameByContent() {
     for (const button of document.querySelectorAll(NAMED_OTHERWISE)) {
@@ -33,7 +33,9 @@
 
   function reachable() {
     for (const box of document.querySelectorAll(SCROLLING)) {
-      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+      /* A picture with cells is a stop already, and scrolls to the cell that is looked at. */
+      const stop = box.querySelector("tile-picture");
+      if (box.scrollWidth > box.clientWidth + 1 && !stop) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   }

@@ -87,6 +87,8 @@ class Visit:
 @pytest.fixture(params=["light", "dark"])
 def visit(chromium, site, request):
     """Return a function that opens a page of the book, in the light and in the dark."""
-    context = chromium.new_context(color_scheme=request.param, viewport={"width": 1200, "height": 900})
+    context = chromium.new_context(
+        color_scheme=request.param, viewport={"width": 1200, "height": 900}, reduced_motion="reduce"
+    )
     yield lambda path: Visit(context.new_page(), site, path)
     context.close()

@@ -62,7 +62,7 @@ def test_views_of_dynamic_memory_that_overlap_race():
 def test_blocks_that_write_the_same_element_race_unless_by_atomics():
     source = "__global__ void k(float* x) {\n  OPERATION;\n}"
     x = np.zeros(1, "f4")
-    assert kinds(source, "k", x, grid=2, defines={"OPERATION": "x[0]+=1"}) == [("race", 2)] * 2
+    assert kinds(source, "k", x, grid=2, defines={"OPERATION": "x[0]+=1"}) == [("race", 2)] * 3
     assert kinds(source, "k", x, grid=2, defines={"OPERATION": "atomicAdd(x,1)"}) == []
 
 
@@ -117,6 +117,8 @@ def test_dynamic_memory_ends_where_the_launch_says():
         ("if (threadIdx.x < 16) __syncthreads();", "has ended"),
         ("if (threadIdx.x < 16) return; __syncthreads();", "has ended"),
         ("if (threadIdx.x < 16) __syncthreads();\nelse __syncthreads();", "waits at line"),
+        ("if (threadIdx.x < 16) __syncthreads(); else __syncthreads();", "waits at line 2, at another one"),
+        ("if (threadIdx.x < 16) __syncthreads(); else __syncwarp(0xffff0000u), __syncthreads();", "at another one"),
     ],
 )
 def test_barrier_divergence(body, reason):

@@ -224,32 +224,6 @@ def test_torch_arrays_change_in_place():
     assert x.tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ('asm volatile("mov.u32 %0, %%laneid;" : "=r"(x[0]));', r"line 1: .*\ninline PTX"),
-        ("wmma::fragment<float> f;", "line 1"),
-    ],
-)
-def test_what_emulation_cannot_do_is_named(body, message):
-    with pytest.raises(BuildError, match=message):
-        Kernel(f"__global__ void k(int* x) {{ {body} }}", "k").build()
-
-
-@pytest.mark.parametrize(
-    ("header", "word"),
-    [("mma.h", "tensor cores"), ("cuda.h", "TMA"), ("cute/tensor.hpp", "CuTe"), ("torch/extension.h", "host code")],
-)
-def test_headers_of_what_it_cannot_do_say_so(header, word):
-    with pytest.raises(BuildError, match=word):
-        Kernel(f"#include <{header}>\n__global__ void k(int* x) {{ x[0] = 1; }}", "k").build()
-
-
-def test_host_launches_are_refused_with_the_remedy():
-    with pytest.raises(BuildError, match="keep the __global__ function alone"):
-        Kernel("__global__ void k(int* x) {}\nvoid run(int* x) { k<<<1, 1>>>(x); }", "k").build()
-
-
 def test_an_endless_kernel_ends_its_own_process_only():
     kernel = Kernel("__global__ void spin(volatile int* x) { while (x[0] == 0) {} }", "spin")
     start = time.monotonic()

@@ -70,6 +70,17 @@ def test_an_instant_check_gives_no_right_number_away(case):
                 assert not re.search(rf"\b{value}\b", text), f"{part.name} tells {name}: {text}"
 
 
+@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.problem}: {case.name}")
+def test_a_tick_means_all_the_points(case, judge):
+    answers = record(case.problem, case.answers)["answers"]
+    for name, due in case.expected.items():
+        part = problem(case.problem).part(name)
+        if {"kernel", "body", "mended"} & set(part.needs):
+            continue  # the judge tries more shapes
+        if part.look(answers).mark == "✓":
+            assert due + case.pending.get(name, 0) == part.points, name
+
+
 @pytest.mark.parametrize("name", problems())
 def test_garbage_is_refused_in_words_by_both(name, judge):
     for part in problem(name).parts:
@@ -84,3 +95,33 @@ def test_garbage_is_refused_in_words_by_both(name, judge):
             assert judged.earned == 0, (part.name, garbage)
             assert judged.pending == 0, (part.name, garbage, judged.lines)
             assert not part.look(made["answers"]).ok, (part.name, garbage)
+
+
+def leaves(value, path=()):
+    """Paths to the pieces of an answer that is made of several."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, piece in items:
+        yield (*path, key)
+        yield from leaves(piece, (*path, key))
+
+
+def changed_at(value, path, piece):
+    made = dict(value) if isinstance(value, dict) else list(value)
+    made[path[0]] = changed_at(made[path[0]], path[1:], piece) if path[1:] else piece
+    return made
+
+
+@pytest.mark.parametrize("name", problems())
+def test_garbage_inside_an_answer_is_refused_in_words_by_both(name, judge):
+    right = next(cases(name)).answers
+    for answer, value in right.items():
+        for path in leaves(value):
+            for garbage in (*GARBAGE, float("nan"), True, ["x", [None]], {"x": {}}, "(" * 500):
+                made = record(name, {**right, answer: changed_at(value, path, garbage)})
+                for part in problem(name).parts:
+                    if answer not in part.needs or {"kernel", "tiled", "mended", "body"} & set(part.needs):
+                        continue
+                    said = [part.look(made["answers"]).text]
+                    said += judge.judge(f"{name}_{part.name}", part.points, [made]).lines
+                    assert not any("itself failed" in line for line in said), (answer, path, garbage, said)
+                    assert max(map(len, said)) < 600, (answer, path, garbage, said)

@@ -102,6 +102,35 @@ def test_tables_and_drawings_are_still_seen():
     assert drawn.startswith('<div><img src="data:image/svg+xml;base64,')
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        v4.new_output("stream", text="\x1b[1m" * 1_000_000),
+        v4.new_output("error", ename="E", evalue="x" * 1_000_000, traceback=["\x1b[1m\n"] * 500_000),
+        v4.new_output("display_data", {"text/html": "<b>" * 300_000}),
+        v4.new_output("display_data", {"text/html": "<svg" * 1_000_000}),
+        v4.new_output("display_data", {"text/html": "<svg></svg>" * 400_000}),
+    ],
+)
+def test_what_would_take_hours_to_show_is_cut(output):
+    shown = inert_output(output)
+    assert len(str(shown)) < 200_000
+    assert str(shown).count("\x1b") <= 500
+    assert "too long to be shown" in str(shown)
+
+
+def test_all_outputs_of_a_notebook_together_have_an_end():
+    cells = [
+        v4.new_code_cell(outputs=[v4.new_output("display_data", {"text/html": "<b>x</b>" * 5000})] * 10)
+        for _ in range(10)
+    ]
+    notebook = v4.new_notebook(cells=cells)
+    make_inert(notebook, ())
+    assert len(str(notebook)) < 1_000_000
+    assert "too long to be shown" in str(notebook.cells[-1])
+    assert "<b>x</b>" in str(notebook.cells[0])
+
+
 def test_pictures_are_base64_and_nothing_else():
     bad = v4.new_output("display_data", {"image/png": 'x" onerror="x'}, metadata={"image/png": {"width": "1 onload=x"}})
     made = inert_output(bad)
@@ -145,7 +174,8 @@ def title_in_a_browser(html, folder):
 @pytest.mark.skipif(not (shutil.which("chromium") or shutil.which("google-chrome")), reason="needs Chromium")
 @pytest.mark.parametrize("template", ["formgrade", "feedback"])
 def test_nothing_runs_in_a_browser(template, tmp_path):
-    from submissions import notebook, scripts_everywhere
+    from case_kinds import notebook
+    from submissions import scripts_everywhere
 
     attacked = notebook()
     scripts_everywhere(attacked)

@@ -47,7 +47,9 @@ def test_one_mode_has_one_extent():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("4x3", "cannot read"),
+        ("4x3", "has no strides"),
+        ("((32,32),(1,33))", "Write shape:stride"),
+        ("4x3:1", "cannot read"),
         (12, "not a layout"),
         ("(1024,1024):(1024,1)", "limit here"),
         ("(4,3):(-3,1)", "negative"),

@@ -50,6 +50,16 @@ def test_at_work_submit_records_all_answers_at_once_and_says_how_the_checks_went
     assert "✓ contiguous: it agrees with your table" in bundle["text/plain"]
 
 
+def test_what_is_not_decided_has_a_mark_of_its_own(mode, shown):
+    check("exercise_3", degree=16)
+    bundle = shown[0]
+    assert "○ degree: readable" in bundle["text/plain"]
+    assert "○ can be judged; whether it is right is not told here" in bundle["text/html"]
+    check("exercise_3", degree=99)
+    assert "✗ degree" in shown[-1]["text/plain"]
+    assert "○" not in shown[-1]["text/html"]
+
+
 def test_a_part_can_be_handed_in_by_its_own_name(mode, shown):
     submit("exercise_1_order", order="row-major")
     assert shown[0][MIME]["problem"] == "exercise_1"
@@ -109,6 +119,49 @@ def test_a_fault_of_a_check_or_of_the_drawing_stops_nobody(mode, shown, monkeypa
     check("exercise_1", table=TABLE)
     assert "the instant check itself failed (ZeroDivisionError: ours); the judge will look" in shown[0]["text/plain"]
     assert "could not be drawn" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [None, 3, ["exercise_1"], TABLE])
+def test_what_is_no_name_of_a_problem_is_quoted(mode, name):
+    for call in (check, submit):
+        with pytest.raises(GradingError, match=r"name the problem first, such as 'exercise_1', not "):
+            call(name, table=TABLE)
+
+
+def test_an_answer_without_its_name_is_told_how_it_is_written(mode):
+    for call in (check, submit):
+        with pytest.raises(GradingError, match=r"write table=…, not \[\[0, 3, 6, 9\], "):
+            call("exercise_1", TABLE)
+
+
+class Unspeakable:
+    """Refuses to be quoted and to be listed."""
+
+    def __repr__(self):
+        raise ValueError("no repr")
+
+
+class Unlisted:
+    def tolist(self):
+        raise RuntimeError("still on another device")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Unspeakable(), "a Unspeakable cannot be handed in"),
+        (Unlisted(), "its tolist() says RuntimeError: still on another device"),
+        ({1, 2}, "a set cannot be handed in: {1, 2}"),
+        (int, "a type cannot be handed in"),
+        (1j, "a complex cannot be handed in: 1j"),
+        (lambda: 1, "define it with def in a cell"),
+    ],
+)
+def test_what_is_no_data_is_refused_in_words(mode, answer, words):
+    for call in (check, submit):
+        with pytest.raises(GradingError) as caught:
+            call("exercise_1", table=answer)
+        assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

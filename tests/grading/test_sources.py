@@ -72,9 +72,22 @@ def test_no_compiler_is_no_learners_fault(monkeypatch):
     monkeypatch.setattr(cuda_answers, "can_emulate", lambda: False)
     with pytest.raises(RuntimeError, match="no C\\+\\+ compiler"):
         judge_kernel(kernel_of(COPY % "0.25f"), [(3, 4, 5)])
-    fine, text = cuda_answers.look_at_kernel(kernel_of(COPY % "0.25f"), [(3, 4, 5)])
-    assert fine
-    assert "the judge will" in text
+    found = cuda_answers.look_at_kernel(kernel_of(COPY % "0.25f"), [(3, 4, 5)])
+    assert found.mark == "○"
+    assert "the judge will" in found.text
+
+
+def test_a_kernel_that_never_ends_is_not_tried_for_every_shape(monkeypatch):
+    monkeypatch.setattr(cuda_answers, "PATIENCE", 0.5)
+    endless = (COPY % "0.0f").replace("++k", "k += 0")
+    tried = []
+    once = cuda_answers.try_shape
+    monkeypatch.setattr(cuda_answers, "try_shape", lambda *what: tried.append(what) or once(*what))
+    found = judge_kernel(kernel_of(endless), [(1, 1, 1), (1, 2, 1), (2, 1, 1), (3, 3, 3)], seed=77)
+    assert found.share == 0
+    assert len(found.trials) == 4
+    assert len(tried) == 2
+    assert found.lines[1].startswith("M=1 N=1 K=1, M=1 N=2 K=1, M=2 N=1 K=1, M=3 N=3 K=3: the kernel did not end")
 
 
 def test_kernels_and_functions_go_through_the_one_runner(tmp_path, monkeypatch):

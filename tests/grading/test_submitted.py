@@ -10,7 +10,7 @@ from nbformat import v4
 
 from tilelab.grading import GradingError
 from tilelab.grading.restore import PlannedCell, restore
-from tilelab.grading.submitted import MAX_FILE_BYTES, find_notebook, notes, read_submitted
+from tilelab.grading.submitted import MAX_FILE_BYTES, find_notebook, handed_in_at, notes, read_submitted
 
 
 def raw(**cell):
@@ -107,6 +107,43 @@ def test_a_file_that_is_too_large(tmp_path):
         opened.truncate(MAX_FILE_BYTES + 1)
     with pytest.raises(GradingError, match="larger than 50 MB"):
         read_submitted(file)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([raw()] * 1001, "has 1,001 cells; at most 1,000"),
+        ([raw(source="x" * 30_001)], "30,001 of them in one cell"),
+        ([raw(source="x" * 30_000)] * 11, "330,000 characters"),
+        ([{}] * 2_000_001, "more than 2,000,000 values"),
+    ],
+)
+def test_a_file_that_would_take_too_much_to_grade(tmp_path, cells, words):
+    with pytest.raises(GradingError, match=words):
+        read_submitted(written(tmp_path, NOTEBOOK | {"cells": cells}))
+
+
+@pytest.mark.parametrize(
+    ("content", "when"),
+    [
+        (b"2026-01-02 03:04:05.678 UTC", "2026-01-02 03:04:05.678000"),
+        (b"2026-01-02 03:04:05 UTC\n", "2026-01-02 03:04:05"),
+        (b"", None),
+        (b"yesterday", None),
+        (b"\xff\xfe", None),
+        (b"0001-01-01 00:00:00 Etc/GMT-14", None),
+        (b"99999-01-01 00:00:00 UTC", None),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_none_with_a_note(tmp_path, content, when):
+    (tmp_path / "timestamp.txt").write_bytes(content)
+    found, said = handed_in_at(tmp_path)
+    assert (str(found) if found else None) == when
+    assert bool(said) == (when is None)
+
+
+def test_without_a_time_there_is_nothing_to_say(tmp_path):
+    assert handed_in_at(tmp_path) == (None, "")
 
 
 def planned(name, *, grade=False, solution=False, source="released"):

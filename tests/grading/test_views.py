@@ -105,7 +105,7 @@ def test_the_solution_page_executes_and_its_instant_checks_are_content(master, c
             linecache.cache[file] = len(cell.source), None, cell.source.splitlines(keepends=True), file
             exec(compile(cell.source, file, "exec"), names)  # as a notebook would, in order
     said = capsys.readouterr().out
-    assert "✓" in said
+    assert "✓" in said or "○" in said
     assert "✗" not in said
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: Exit code of a program that was interrupted, as shells give it.
 INTERRUPTED = 130
 
+#: Columns of a table that goes into a file or another program.
+WIDTH = 140
+
 
 @click.command()
 @click.argument("assignment")
@@ -73,7 +76,10 @@ def command(
     else:
         from rich.console import Console
 
-        Console().print(_table(assignment, notebooks, results))
+        console = Console()
+        if not console.is_terminal:
+            console.width = max(console.width, WIDTH)
+        console.print(_table(assignment, notebooks, results))
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 
@@ -122,12 +128,13 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
     from rich.table import Table
 
     table = Table(title=f"{assignment}: {len(results)} submissions", title_justify="left")
-    table.add_column("student")
+    longest = max((len(result.student) for result in results), default=0)
+    table.add_column("student", overflow="fold", min_width=min(longest, 24))  # a cut name would be nobody's
     stem = notebooks[0].rpartition("_")[0] + "_"
     numbered = len(notebooks) > 1 and all(notebook.startswith(stem) for notebook in notebooks)
     for notebook in notebooks:  # many columns need short heads
         table.add_column(notebook.removeprefix(stem) if numbered else notebook, justify="right")
-    table.add_column("together", justify="right")
+    table.add_column("together", justify="right", no_wrap=True)
     table.add_column("pending", justify="right")
     table.add_column("what to know")
     for result in results:

@@ -29,6 +29,7 @@ class Array:
     pointer: int
     device: str
     ordinal: int
+    writable: bool = True
 
     @property
     def bytes(self) -> int:
@@ -64,7 +65,7 @@ def address(value: Any) -> int:
 
 def _array(value: Any, parameter: Parameter) -> Array:
     who = f"argument {parameter.name or '?'}"
-    dtype = str(value.dtype).removeprefix("torch.")
+    dtype, writable = str(value.dtype).removeprefix("torch."), True
     if hasattr(value, "data_ptr"):  # torch
         contiguous, itemsize = value.is_contiguous(), value.element_size()
         kind, ordinal = value.device.type, value.device.index or 0
@@ -76,7 +77,7 @@ def _array(value: Any, parameter: Parameter) -> Array:
         device, ordinal = "gpu", value.device.id
     else:
         contiguous, itemsize = value.flags.c_contiguous, value.itemsize
-        device, ordinal = "cpu", 0
+        device, ordinal, writable = "cpu", 0, bool(value.flags.writeable)
     shape = tuple(int(extent) for extent in value.shape)
     if not contiguous:
         raise LaunchError(
@@ -89,7 +90,9 @@ def _array(value: Any, parameter: Parameter) -> Array:
         raise LaunchError(f"{who} has shape {shape}: there is nothing to compute on")
     if math.prod(shape) > INDEX_LIMIT:
         raise LaunchError(f"{who} has {math.prod(shape)} elements; an int index of a kernel counts to {INDEX_LIMIT}")
-    return Array(value, parameter.name, dtype, shape, itemsize, address(value), device, ordinal)
+    if parameter.written and not writable:
+        raise LaunchError(f"{who} is a read-only array, but the kernel declares {parameter} and may write: pass a copy")
+    return Array(value, parameter.name, dtype, shape, itemsize, address(value), device, ordinal, writable)
 
 
 def _scalar(value: Any, parameter: Parameter) -> Scalar:

@@ -16,7 +16,9 @@ _FORMS = (
         r"(?P<what>.*)$",
         re.M,
     ),
-    re.compile(r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<what>.*)$", re.M),  # g++
+    re.compile(
+        r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?[eE]rror: (?P<what>.*)$", re.M
+    ),  # g++, and as
 )
 _MISSING_HEADER = re.compile(
     r"[\"'‘]?([\w./+-]+)[\"'’]?: No such file|(?:cannot|could not) open source file \"([^\"]+)\""
@@ -59,12 +61,15 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     """
     all_errors = errors(log)
     own = [(line, what) for file, line, what in all_errors if file.rsplit("/", 1)[-1] == FILE]
-    named = re.search(rf"(?:^|/|\"){FILE}[:(](\d+)|\"[^\"\n]*{FILE}\" at line (\d+)", log, re.M)
+    named = re.search(rf"(?:^|/|\"|from ){FILE}[:(](\d+)|\"[^\"\n]*{FILE}\" at line (\d+)", log, re.M)
     if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
         own = [(int(named[1] or named[2]), all_errors[0][2])]
     if own:
         line, what = own[0]
         line = _where_a_semicolon_is_missing(source, line, what)
+        brace = _where_a_brace_is_missing(source) if re.search(_BRACES, log) else None
+        if brace:
+            line, what = brace
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
@@ -106,6 +111,35 @@ def _where_a_semicolon_is_missing(source: str, line: int, what: str) -> int:
     lines = without_comments(source).splitlines()
     before = next((n for n in range(line - 1, 0, -1) if lines[n - 1].strip()), 0)
     return before if before and not re.search(r"[;{}:,>+\-*/=&|(]\s*$", lines[before - 1]) else line
+
+
+#: What compilers say where braces do not match; some say it of a line that is right.
+_BRACES = (
+    r"expected.{0,12}\}|at end of (?:input|file)|expected declaration before|expected a declaration|reached end of file"
+)
+
+
+def _where_a_brace_is_missing(source: str) -> tuple[int, str] | None:
+    """The line of a brace that has no partner, and what to say of it; ``None`` where all have one.
+
+    Indentation tells which of several open braces was forgotten: the one whose partner stands further left than it.
+    """
+    open_lines: list[tuple[int, int]] = []
+    suspect = 0
+    for number, text in enumerate(without_comments(source).splitlines(), 1):
+        indent = len(text) - len(text.lstrip())
+        for place, char in enumerate(text):
+            if char == "{":
+                open_lines.append((number, indent))
+            elif char == "}":
+                if not open_lines:
+                    return number, "this } closes nothing: one { is missing before it, or it is one too many"
+                opened, column = open_lines.pop()
+                if place == indent and column > indent and not suspect:
+                    suspect = opened
+    if not open_lines:
+        return None
+    return suspect or open_lines[-1][0], "the { of this line is never closed: a } is missing"
 
 
 def _remedy(header: str) -> str:

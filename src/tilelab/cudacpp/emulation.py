@@ -3,39 +3,50 @@
 The header in ``emulator/include`` stands in for CUDA's; ``emulator/*.cpp`` is the runtime, built once for a machine.
 A checked build lets the compiler report every access to the runtime, which then finds races, unwritten shared memory
 and indices out of bounds.
+
+What it does not find: writes past the end of a local array through a pointer, or from one ``__device__`` variable into
+the next; a static shared array overrun by more than 16 KiB; a barrier inside a device function that two branches call;
+a race that needs a path which this launch does not take; a missing ``__threadfence()`` between a write and the atomic
+that announces it (threads here take turns, so nothing is ever reordered). Lanes of a warp operation's mask that have
+ended count as having left, as CUDA allows; taking a value from one of them is found.
 """
 
 import hashlib
 import json
 import re
+import secrets
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tilelab.cudacpp.arguments import Argument, Array, host_bytes, store
+from tilelab.cudacpp import guards
+from tilelab.cudacpp.arguments import Argument, Array, store
 from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.findings import Finding, read_report
-from tilelab.cudacpp.processes import Finished, Limits, Task, cache_folder, keep, run
-from tilelab.cudacpp.source import Parameter, for_emulation, without_comments
+from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
+from tilelab.cudacpp.source import Parameter, for_emulation, unset_arrays
+from tilelab.cudacpp.unemulated import explain_unemulated
 from tilelab.hardware.limits import Capability, launch_problems
 
 HERE = Path(__file__).parent / "emulator"
 INCLUDE = HERE / "include"
-RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "runtime.h")
-#: Bytes of poison on both sides of every array. Poison is 0xff: NaN as a float, -1 as an integer.
-GUARD = 4096
-POISON = b"\xff"
+#: The name of variables that the kernel's author knows nothing of, and that nobody watches.
+OWN = "-"
+RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "runtime.h", "hooks.h")
 ORDERS = ("forward", "reverse", "shuffled")
 
-_COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-ftrivial-auto-var-init=pattern"]
+_COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-fno-threadsafe-statics"]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
 _COMMON += ["-Werror=frame-larger-than=98304"]
+# Local variables that nobody sets hold nonsense, or zeros in the build that shows whether that makes a difference.
+_NONSENSE, _ZEROS = "-ftrivial-auto-var-init=pattern", "-ftrivial-auto-var-init=zero"
 _FAST = ["-O2", "-g1"]
 # Each access has to stay the access that the source makes: no merging, no vectors.
 _CHECKED = [
+    "-DTILELAB_CHECKED",
     "-O2",
     "-g",
     "-fsanitize=thread",
@@ -56,12 +67,13 @@ _LINK = ["-shared", "-nostdlib", "-lc", "-lm", "-lgcc"]
 class Library:
     """A kernel built for emulation.
 
-    ``shared`` are its static shared arrays (name, offset, bytes), ``unset`` the local variables that a checked build
-    saw read before they are set (line, name).
+    ``shared`` are its static shared arrays and ``device`` its ``__device__`` variables (name, offset, bytes), ``unset``
+    the local variables that a checked build saw read before they are set (line, name).
     """
 
     code: bytes
     shared: tuple[tuple[str, int, int], ...]
+    device: tuple[tuple[str, int, int], ...]
     unset: tuple[tuple[int, str], ...]
     checked: bool
 
@@ -105,7 +117,15 @@ def _digest(*parts: object) -> str:
 @lru_cache
 def _our_sources() -> str:
     files = sorted(file for file in HERE.rglob("*") if file.is_file())
-    return _digest(_COMMON, _FAST, _CHECKED, _LINK, *(part for file in files for part in (file.name, file.read_text())))
+    return _digest(
+        _COMMON,
+        _NONSENSE,
+        _ZEROS,
+        _FAST,
+        _CHECKED,
+        _LINK,
+        *(part for file in files for part in (file.name, file.read_text())),
+    )
 
 
 def runtime() -> bytes:
@@ -123,7 +143,14 @@ def runtime() -> bytes:
     return built.files["runtime"]
 
 
-def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequence[str], checked: bool) -> Library:
+def build(
+    source: str,
+    name: str,
+    parameters: Sequence[Parameter],
+    defines: Sequence[str],
+    checked: bool,
+    zeros: bool = False,
+) -> Library:
     """Compile a kernel for the CPU, or take it from the cache. Failed builds are not remembered.
 
     Parameters
@@ -136,6 +163,8 @@ def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequ
         ``NAME=VALUE`` each.
     checked
         Whether every access reports to the checker.
+    zeros
+        Whether local variables that nobody sets are 0 instead of nonsense.
 
     Raises
     ------
@@ -144,27 +173,33 @@ def build(source: str, name: str, parameters: Sequence[Parameter], defines: Sequ
     """
     path, identity = compiler()
     folder = cache_folder() / "emulator"
-    key = _digest(source, name, *defines, checked, _our_sources(), identity)
+    key = _digest(source, name, *defines, checked, zeros, _our_sources(), identity)
     code, facts = folder / f"{key}.so", folder / f"{key}.json"
     if code.exists() and facts.exists():
-        shared, unset = json.loads(facts.read_text())
-        return Library(code.read_bytes(), tuple(map(tuple, shared)), tuple(map(tuple, unset)), checked)
+        shared, variables, unset = (tuple(map(tuple, part)) for part in json.loads(facts.read_text()))
+        return Library(code.read_bytes(), shared, variables, unset, checked)
     text = (
         f'{for_emulation(source)}\n#line 1 "launch"\n'
         'extern "C" __attribute__((weak)) char __start_tilelab_shared[], __stop_tilelab_shared[];\n'
         "char* tilelab_span[] __attribute__((used)) = {__start_tilelab_shared, __stop_tilelab_shared};\n"
         f'extern "C" void tilelab_entry(void** arguments) {{ tilelab_call(&{name}, arguments); }}\n'
     )
-    flags = [*_COMMON, *(_CHECKED if checked else _FAST), *(f"-D{define}" for define in defines)]
+    flags = [
+        *_COMMON,
+        _ZEROS if zeros else _NONSENSE,
+        *(_CHECKED if checked else _FAST),
+        *(f"-D{define}" for define in defines),
+    ]
     read = [f"-I{INCLUDE}", "-include", "tilelab_cuda.h", "-x", "c++", FILE, "-x", "none"]
     argv = [path, *flags, *read, "-o", "kernel.so", *_LINK]
     built = run(Task(argv, {FILE: text.encode()}, ["kernel.so"], readable=[INCLUDE]))
     if built.timed_out:
         raise BuildError("the compiler took more than a minute; is a loop unrolled too far?", built.stderr)
     if built.code:
-        raise explain(built.stderr, source, "g++")
-    library = Library(built.files["kernel.so"], _shared_arrays(built.files["kernel.so"]), _unset(built.stderr), checked)
-    keep(facts, json.dumps([library.shared, library.unset]).encode())
+        raise explain_unemulated(explain(built.stderr, source, "g++"), source)
+    shared, variables = _variables(built.files["kernel.so"])
+    library = Library(built.files["kernel.so"], shared, variables, _unset(built.stderr), checked)
+    keep(facts, json.dumps([library.shared, library.device, library.unset]).encode())
     keep(code, library.code)
     return library
 
@@ -178,27 +213,42 @@ def _unset(log: str) -> tuple[tuple[int, str], ...]:
     return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
-def _shared_arrays(code: bytes) -> tuple[tuple[str, int, int], ...]:
-    """Static shared arrays of a library, from its symbols.
+def _variables(code: bytes) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...]]:
+    """Static shared arrays of a library, and its other variables, from its symbols.
 
-    They are the local variables with static storage; those outside functions lie in a section of their own. (g++
+    Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
     drops a section attribute inside a template, so the section alone does not tell.)
     """
-    listed = run(Task(["nm", "-S", "-C", "--defined-only", "kernel.so"], {"kernel.so": code})).stdout
+    listed = run(Task(["nm", "-S", "--defined-only", "kernel.so"], {"kernel.so": code})).stdout
     symbols = []
     bounds = {"__start_tilelab_shared": 0, "__stop_tilelab_shared": 0}
     for line in listed.splitlines():
         fields = line.split(maxsplit=3)
         if fields[-1] in bounds:
             bounds[fields[-1]] = int(fields[0], 16)
-        if len(fields) == 4 and fields[2] in "bdu":
+        if len(fields) == 4 and fields[2] in "bBdDuV" and not fields[3].startswith("tilelab_"):
             symbols.append((fields[3], int(fields[0], 16), int(fields[1], 16)))
     low, high = bounds.values()
-    return tuple(
-        (symbol.rsplit("::", 1)[-1].split("[")[0], offset, size)
-        for symbol, offset, size in symbols
-        if "::" in symbol or low <= offset < high
-    )
+    kinds: tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]] = [], []
+    for symbol, offset, size in symbols:
+        kinds[0 if symbol.startswith("_ZZ") or low <= offset < high else 1].append((_plain(symbol), offset, size))
+    return tuple(kinds[0]), tuple(kinds[1])
+
+
+def _plain(symbol: str) -> str:
+    """The name that a variable has in the source: mangled, it is the last of the names, each behind its length."""
+    if symbol.startswith("_ZGV"):  # the compiler's own note that a static variable is initialised
+        return OWN
+    if symbol.startswith("_ZZ"):  # of a function, and behind the function
+        for found in re.finditer(r"E(\d+)(?=\D)", symbol):
+            name, rest = symbol[found.end() :][: int(found[1])], symbol[found.end() + int(found[1]) :]
+            if re.fullmatch(r"(_\d*_?)?", rest):
+                return name[:63]
+    name, rest = symbol, re.sub(r"^_Z[NL]*", "", symbol)
+    while head := re.match(r"L?(\d+)", rest):
+        end = head.end() + int(head[1])
+        name, rest = rest[head.end() : end], rest[end:]
+    return name[:63]
 
 
 def launch(
@@ -212,6 +262,7 @@ def launch(
     order: str = "forward",
     seed: int = 0,
     seconds: float = 60.0,
+    twin: Library | None = None,
 ) -> Emulation:
     """Run a built kernel and write its arrays back.
 
@@ -230,6 +281,9 @@ def launch(
         A right kernel does not notice.
     seconds
         After so long the process is ended.
+    twin
+        The same kernel built with zeros in local variables that nobody sets: where its results differ, the kernel
+        reads such variables.
 
     Raises
     ------
@@ -244,86 +298,76 @@ def launch(
     if order not in ORDERS:
         raise LaunchError(f"order {order!r} is none of {', '.join(ORDERS)}")
     arrays = [argument for argument in arguments if isinstance(argument, Array)]
-    memory, offsets = _lay_out(arrays)
-    lines = [
+    memory, offsets = guards.lay_out(arrays)
+    job = [
         "grid {} {} {}".format(*grid),
         "block {} {} {}".format(*block),
         f"dynamic {dynamic_shared}",
         f"order {ORDERS.index(order)} {seed}",
-        *(f"shared {offset} {size} {name.replace(' ', '_')}" for name, offset, size in library.shared),
-        *(f"array {at} {a.bytes} {a.itemsize} {a.name or '?'}" for a, at in zip(arrays, offsets, strict=True)),
+        *(f"array {at} {a.bytes} {a.itemsize} {(a.name or '?')[:63]}" for a, at in zip(arrays, offsets, strict=True)),
     ]
     for argument in arguments:
         if isinstance(argument, Array):
-            lines.append(f"pointer {arrays.index(argument)}")
+            job.append(f"pointer {arrays.index(argument)}")
         else:
-            lines.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
-    files = {
-        "runtime": runtime(),
-        "kernel.so": library.code,
-        "job": "\n".join(lines).encode(),
-        "memory": bytes(memory),
-    }
-    done = run(Task(["./runtime"], files, ["memory", "report"], Limits(seconds=seconds)))
-    findings = (
-        *(Finding.unset(line, name, source) for line, name in library.unset),
-        *read_report(done.files.get("report", b"").decode(), library.code, source, block, grid),
-    )
-    _stop_if_failed(done, findings, seconds)
-    after = done.files["memory"]
+            job.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
+    printed, after, findings = _run(library, source, job, memory, grid, block, seconds)
     if not findings:
-        _check_guards(after, arrays, offsets)
+        guards.look(memory, after, arrays, offsets)
+    if twin and not findings:
+        findings = _unset_arrays(source, after, _run(twin, source, job, memory, grid, block, seconds)[1])
     for array, at in zip(arrays, offsets, strict=True):
         content = after[at : at + array.bytes]
         if content != memory[at : at + array.bytes]:
             store(array, content)
-    return Emulation(done.stdout, findings)
+    return Emulation(printed, findings)
 
 
-def _lay_out(arrays: Sequence[Array]) -> tuple[bytearray, list[int]]:
-    """All arrays in one memory with poison around each, and where each begins."""
-    offsets, end = [], GUARD
-    for array in arrays:
-        offsets.append(end)
-        end += -(-array.bytes // 256) * 256 + GUARD
-    memory = bytearray(POISON) * end
-    for array, at in zip(arrays, offsets, strict=True):
-        memory[at : at + array.bytes] = host_bytes(array)
-    return memory, offsets
-
-
-def _check_guards(memory: bytes, arrays: Sequence[Array], offsets: Sequence[int]) -> None:
-    """Look for writes into the poison between arrays."""
-    starts = [0, *(at + array.bytes for array, at in zip(arrays, offsets, strict=True))]
-    ends = [*offsets, len(memory)]
-    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        guard = memory[start:end]
-        if guard.count(POISON) == len(guard):
-            continue
-        first = start + next(i for i, byte in enumerate(guard) if byte != POISON[0])
-        before = arrays[number - 1] if number else None
-        if before is not None and (number == len(arrays) or first - start < end - first):
-            element, length = (first - offsets[number - 1]) // before.itemsize, before.bytes // before.itemsize
-            text = f"the kernel wrote to {before.name}[{element}], past its end ({length} elements)"
-        else:
-            after = arrays[number]
-            text = f"the kernel wrote to {after.name}[{(first - end) // after.itemsize}], before its start"
-        raise KernelFault(f"{text}; kernel.check(…) names the line")
-
-
-def _stop_if_failed(done: Finished, findings: tuple[Finding, ...], seconds: float) -> None:
+def _run(
+    library: Library,
+    source: str,
+    job: Sequence[str],
+    memory: bytes,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    seconds: float,
+) -> tuple[str, bytes, tuple[Finding, ...]]:
+    """One process: what it printed, its memory at the end, and what was found. Raises what stopped it."""
+    token = secrets.token_hex(16)
+    lines = [
+        f"checked {int(library.checked)}",
+        f"token {token}",
+        *(f"shared {offset} {size} {name}" for name, offset, size in library.shared),
+        *(f"device {offset} {size} {name}" for name, offset, size in library.device),
+        *job,
+    ]
+    files = {"runtime": runtime(), "kernel.so": library.code, "job": "\n".join(lines).encode(), "memory": bytes(memory)}
+    done = run(Task(["./runtime"], files, ["memory", "report"], Limits(seconds=seconds)))
+    report = done.files.get("report", b"").decode(errors="replace")
+    findings = (
+        *(Finding.unset(line, name, source) for line, name in library.unset),
+        *read_report(report, library.code, source, block, grid),
+    )
     if done.timed_out:
         raise KernelFault(f"the kernel did not end within {seconds:g} s: look for a loop whose end is never reached")
-    fatal = [finding for finding in findings if finding.fatal]
-    if fatal:
-        raise KernelFault(str(fatal[0]), tuple(findings))
+    if any(finding.fatal for finding in findings) or (findings and not library.checked):
+        # What came before says why it stopped, where both happened at one line.
+        stopped = next((finding.line for finding in findings if finding.fatal), 0)
+        before = [finding for finding in findings if not finding.fatal and finding.line == stopped]
+        shown = before[:1] or [finding for finding in findings if finding.fatal] or findings
+        raise KernelFault(str(shown[0]), findings)
     if done.code:
         raise KernelFault(f"the emulator ended with code {done.code}: {done.stderr.strip()[:400] or 'no word said'}")
+    if f"finished\ttoken={token}\n" not in report:
+        raise KernelFault(
+            "the kernel ended the whole process before all its threads were done: a kernel cannot call exit() or its "
+            "kind; a thread ends with return"
+        )
+    return done.stdout, done.files["memory"], findings
 
 
-def unsupported(source: str) -> str | None:
-    """Why a source cannot be emulated at all, in one sentence; ``None`` if nothing speaks against trying."""
-    text = without_comments(source)
-    if "<<<" in text:
-        return "host code with <<<…>>> cannot be emulated: keep the __global__ function alone and let Kernel launch it"
-    return None
+def _unset_arrays(source: str, nonsense: bytes, zeros: bytes) -> tuple[Finding, ...]:
+    """What it means that the results are not the same with nonsense and with zeros in local variables."""
+    if nonsense == zeros:
+        return ()
+    return tuple(Finding.unset(line, name, source) for line, name in unset_arrays(source))

@@ -15,7 +15,7 @@ class Finding:
     """One fault of a kernel.
 
     ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
-    ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
+    ``absent``, ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
     """
 
     kind: str
@@ -80,29 +80,43 @@ def read_report(
     for text in report.splitlines():
         kind, *parts = text.split("\t")
         rows.append((kind, dict(part.split("=", 1) for part in parts if "=" in part)))
-    offsets = sorted({int(f[key]) for _, f in rows for key in ("code", "other_code") if int(f.get(key, 0))})
+    offsets = sorted({int(f[key]) for _, f in rows for key in ("code", "other_code") if key in f and int(f[key])})
     lines = _lines(code, offsets)
     found = []
     for kind, f in rows:
-        if kind == "stopped" and f.get("why") == "divergence":
-            continue  # said already, with the threads
+        if kind == "finished" or (kind == "stopped" and f.get("why") == "divergence"):
+            continue  # no finding; said already, with the threads
         line = int(f.get("line", 0)) or lines.get(int(f["code"]), 0)
         other = lines.get(int(f.get("other_code", 0)), 0) or int(f.get("other", 0))
         at = f"line {line}: {excerpt(source, line)}\n" if line else ""
         found.append(Finding(kind, line, other, at + _word(kind, f, line, other, source, block, grid)))
-    return tuple(dict.fromkeys(found))
+    indices = {one.line for one in found if one.kind == "index"}  # which say more than where the access went
+    return tuple(one for one in dict.fromkeys(found) if one.kind != "bounds" or one.line not in indices)
 
 
-def _place(f: dict[str, str], source: str) -> str:
-    """An array and an offset in it: elements where their size is known, bytes elsewhere."""
+def _place(f: dict[str, str], source: str) -> tuple[str, str]:
+    """An array with an offset in it, and its length: in elements where their size is known, else in bytes."""
     array, offset, size = f.get("array", ""), int(f.get("offset", 0)), int(f.get("element", 1))
-    declared = re.search(rf"__shared__\s+(?:__align__\s*\([^)]*\)\s*)?([\w ]+?)\s+{re.escape(array)}\s*\[", source)
-    if declared and array:
-        size = SIZES.get(declared[1], 1)
-        return f"shared {array}, element {offset // size}" if size > 1 else f"shared {array}, byte {offset}"
+    shared = r"__shared__(?:\s+(?:__align__|alignas)\s*\([^)]*\))?\s+"
+    declared = re.search(
+        rf"({shared}|__device__\s+|__constant__\s+)([\w ]+?)\s+(?:[^;]*,\s*)?{re.escape(array)}\b", source
+    )
+    kind = ""
+    if array and declared:
+        kind, size = ("shared " if "shared" in declared[1] else ""), SIZES.get(declared[2], 1)
+    length = int(f.get("length", 0))
+    if (
+        declared
+        and length == size
+        and offset == 0
+        and not re.search(rf"\b{re.escape(array)}\s*\[", declared.string[declared.start() :])
+    ):
+        return f"{kind}{array}", ""
     if size > 1:
-        return f"{array}[{offset // size}]"
-    return f"{array.replace('_', ' ') or 'memory'} + {offset} bytes"
+        name = f"{kind}{array}, element {offset // size}" if kind else f"{array}[{offset // size}]"
+        return name, f"{length // size} elements"
+    name = array if declared else array.replace("_", " ")
+    return (f"{kind}{name}, byte {offset}" if kind else f"{name or 'memory'} + {offset} bytes"), f"{length} bytes"
 
 
 def _word(
@@ -110,18 +124,22 @@ def _word(
 ) -> str:
     """One finding in a sentence or two."""
     thread = f"thread {_index(int(f['thread']), block)} of block {_index(int(f['block']), grid)}"
-    place = _place(f, source)
+    place, length = _place(f, source)
+    does = {"read": "reads", "write": "writes", "atomic": "changes by an atomic", "copy": "copies"}
     if kind == "race":
         they = f"thread {_index(int(f['other_thread']), block)} of block {_index(int(f['other_block']), grid)}"
-        did, had = f"{f['second']}s", {"read": "read", "write": "wrote"}[f["first"]]
+        did, had = does[f["second"]], {"read": "read", "write": "wrote", "atomic": "changed by an atomic"}[f["first"]]
         there = f" at line {other} ({excerpt(source, other)})" if other and other != line else " at the same line"
         if f["other_block"] == f["block"]:
+            between = "no barrier between"
             mend = "put __syncthreads() between the two, where every thread of the block reaches it"
         else:
-            mend = "blocks run in no order: let each write its own elements, or use an atomic"
-        return f"race: {thread} {did} {place}, which {they} {had}{there}, with no barrier between: {mend}"
+            between = "nothing that orders the two blocks"
+            mend = "blocks run in no order: let each write its own elements, or use atomics alone"
+        return f"race: {thread} {did} {place}, which {they} {had}{there}, with {between}: {mend}"
     if kind == "divergence":
-        reason = f"waits at line {other}" if other else "has ended"
+        elsewhere = f"waits at line {other}" + (", at another one" if other == line else "")
+        reason = elsewhere if other else "has ended"
         return (
             f"barrier divergence: thread {f['waiting']} waits at __syncthreads() in line {line}, but thread "
             f"{f['missing']} of the same block {reason}: every thread of a block has to reach the same barrier"
@@ -130,19 +148,40 @@ def _word(
         reads = "which no thread of the block has written: write it first, then __syncthreads()"
         return f"{thread} reads {place}, {reads}"
     if kind == "pending":
+        under_way = "an asynchronous copy to it" if f["end"] == "to" else "an asynchronous copy from it"
         waits = "__pipeline_wait_prior, then __syncthreads(), come first"
-        return f"{thread} reads {place} while an asynchronous copy to it is under way: {waits}"
+        return f"{thread} {does[f['access']]} {place} while {under_way} is under way: {waits}"
     if kind == "bounds":
-        size = int(f["element"])
-        length = f"{int(f['length']) // size} {'elements' if size > 1 else 'bytes'}"
-        return f"{thread} {f['access']}s {place}, outside its {length}: guard the access with a bounds check"
+        return f"{thread} {does[f['access']]} {place}, outside its {length}: guard the access with a bounds check"
     if kind == "index":
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
+    if kind == "absent":
+        return (
+            f"{thread} takes the value of lane {f['lane']}, which has ended or is not in the block: nobody can say "
+            "what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
+        )
     if kind == "misaligned":
         wide = f["bytes"]
-        return f"{thread} makes an access of {wide} bytes at {place}, not at a multiple of {wide}: a GPU stops there"
+        where = f" at {place}" if f.get("array") else ""
+        return f"{thread} makes an access of {wide} bytes{where}, not at a multiple of {wide}: a GPU stops there"
     if kind == "crash":
-        name = signal.Signals(int(f["signal"])).name
-        causes = "a wild pointer, or a division by zero"
-        return f"{thread} crashed ({name} at address 0x{f['address']}): {causes}"
+        return f"{thread} {_crash(f, place, length)}"
+    missing = re.search(r"undefined symbol: (\w+)", f.get("why", ""))
+    if missing:
+        name = run(Task(["c++filt", missing[1]])).stdout.strip() or missing[1]
+        return f"the source uses {name}, which no device code has: it is host code, or declared and defined nowhere"
     return f"{thread}: {f.get('why', 'stopped')}"
+
+
+def _crash(f: dict[str, str], place: str, length: str) -> str:
+    """Why the hardware stopped a thread."""
+    number, address = int(f["signal"]), f["address"]
+    if f.get("array"):
+        return f"reaches for {place}, far outside its {length}: guard the access with a bounds check"
+    if number == signal.SIGFPE:
+        return "divides by zero, or an integer by a number that leaves no result"
+    if f.get("barred") == "1":
+        aligned = "a float4 lies at a multiple of 16 bytes, a float2 at one of 8"
+        return f"makes a misaligned access ({aligned}), or its pointer is nonsense"
+    name = signal.Signals(number).name
+    return f"crashed ({name} at address 0x{address}): a wild pointer, which leads to no array"

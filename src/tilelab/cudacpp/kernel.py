@@ -11,7 +11,7 @@ from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
-from tilelab.cudacpp.source import Parameter, signature
+from tilelab.cudacpp.source import Parameter, signature, unset_arrays
 from tilelab.hardware.limits import Capability, capability
 
 BACKENDS = ("nvrtc", "nvcc")
@@ -69,6 +69,13 @@ class Kernel:
 
     def __post_init__(self) -> None:
         """Check what can be checked without a compiler."""
+        for what in ("source", "name"):
+            given: object = getattr(self, what)
+            if not isinstance(given, str):
+                raise BuildError(
+                    f"the {what} is {given!r:.60}; Kernel takes the text of a CUDA C++ source and the name of a "
+                    "__global__ function in it (of a file: Path(…).read_text())"
+                )
         if self.backend not in BACKENDS:
             raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")
         _ = self.parameters
@@ -158,7 +165,8 @@ class Kernel:
         *values
             The kernel's arguments.
         checked
-            Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds.
+            Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds, local
+            arrays nobody set. What it does not find: :mod:`tilelab.cudacpp.emulation`.
         order, seed
             In which order the threads take their turns: ``forward``, ``reverse`` or ``shuffled``.
         seconds
@@ -181,9 +189,6 @@ class Kernel:
 
     def build(self, checked: bool = False) -> emulation.Library:
         """Compile for emulation now instead of at the first call."""
-        reason = emulation.unsupported(self.source)
-        if reason:
-            raise BuildError(reason)
         emulation.runtime()
         return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
 
@@ -196,7 +201,19 @@ class Kernel:
         seed: int = 0,
         seconds: float = 60.0,
     ) -> emulation.Emulation:
-        library = self.build(checked)
+        library, twin = self.build(checked), None
+        if checked and unset_arrays(self.source):
+            twin = emulation.build(self.source, self.name, self.parameters, self.macros, checked=False, zeros=True)
         return emulation.launch(
-            library, self.source, arguments, launch.grid, launch.block, launch.shared, self.chip, order, seed, seconds
+            library,
+            self.source,
+            arguments,
+            launch.grid,
+            launch.block,
+            launch.shared,
+            self.chip,
+            order,
+            seed,
+            seconds,
+            twin,
         )

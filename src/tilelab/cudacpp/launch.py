@@ -1,6 +1,7 @@
 """Launch rules: grid, block and dynamic shared bytes, as values or as functions of the problem."""
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -55,10 +56,16 @@ def extents(what: str, rule: Shape, asked: SimpleNamespace) -> Extents:
         The rule gives something else than one to three whole numbers, or asks for an argument the kernel has not.
     """
     value = _apply(what, rule, asked)
-    given = (value,) if isinstance(value, int) else tuple(value)
-    if not 1 <= len(given) <= 3 or not all(isinstance(n, int) for n in given):
-        raise LaunchError(f"{what} is {value!r}; one to three whole numbers are needed, x first")
-    x, y, z = (*given, 1, 1)[:3]
+    given = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    whole = tuple(map(_whole, given))
+    if not 1 <= len(whole) <= 3 or None in whole:
+        divide = (
+            "; / gives fractions, so divide with ceil_div(a, b) or //"
+            if any(isinstance(n, float) for n in given)
+            else ""
+        )
+        raise LaunchError(f"{what} is {value!r}; one to three whole numbers are needed, x first{divide}")
+    x, y, z = (n or 0 for n in (*whole, 1, 1)[:3])
     return x, y, z
 
 
@@ -71,9 +78,18 @@ def shared_bytes(rule: Size, asked: SimpleNamespace) -> int:
         The rule gives something else than a whole number from 0 on.
     """
     value = _apply("shared", rule, asked)
-    if not isinstance(value, int) or value < 0:
-        raise LaunchError(f"shared is {value!r}; a number of bytes from 0 on is needed")
-    return value
+    size = _whole(value)
+    if size is None or size < 0:
+        raise LaunchError(f"shared is {value!r}; a whole number of bytes from 0 on is needed")
+    return size
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number of any library as an int; ``None`` for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def _apply(what: str, rule: Any, asked: SimpleNamespace) -> Any:
@@ -84,3 +100,7 @@ def _apply(what: str, rule: Any, asked: SimpleNamespace) -> Any:
     except AttributeError as error:
         names = ", ".join(vars(asked))
         raise LaunchError(f"the rule for {what} asks for {error.name!r}; the kernel's arguments are {names}") from None
+    except LaunchError:
+        raise
+    except Exception as error:  # it is the learner's own code, and may fail in any way
+        raise LaunchError(f"the rule for {what} fails: {type(error).__name__}: {error}") from None

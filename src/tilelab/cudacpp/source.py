@@ -186,6 +186,28 @@ def for_emulation(source: str) -> str:
     return _EXTERN.sub(pointer, source)
 
 
+def unset_arrays(source: str) -> list[tuple[int, str]]:
+    """Local arrays that are declared without a first value: line and name of each.
+
+    As far as text tells: members of a struct are among them too.
+    """
+    found = []
+    text = without_comments(source)
+    for statement in re.finditer(r"[^;{}]+;", text):
+        declared = re.fullmatch(
+            r"(?:\s|#[^\n]*\n)*((?:[\w:]+(?:<[^<>]*>)?\s+)+)(\w+\s*(?:\[|,).*);", statement[0], re.S
+        )
+        if not declared or re.search(r"\b(?:__shared__|extern|static|constexpr|return|__constant__)\b", declared[1]):
+            continue
+        line = text.count("\n", 0, statement.start() + declared.start(2)) + 1
+        found += [
+            (line, name[0])
+            for part in _split(declared[2])
+            if "[" in part and "=" not in part and "{" not in part and (name := re.match(r"\s*(\w+)", part))
+        ]
+    return found
+
+
 def excerpt(source: str, line: int, around: int = 0) -> str:
     """The line itself, or with ``around`` lines on both sides, numbered and marked."""
     lines = source.splitlines()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilelab.draw.colours import DARK_TEXT, text_on
 from tilelab.draw.picture import Line, Picture, Rect, Text
 
 #: Above so many rows or columns cells are coloured dots without text; above so many cells nothing is noted on them.
-TEXT_LIMIT, NOTE_LIMIT = 64, 400
+TEXT_LIMIT, NOTE_LIMIT = 64, 1100
+#: Rows and columns that a description spells out.
+TOLD_ROWS, TOLD_COLUMNS = 4, 12
 #: Above so many columns the cells are tight.
 TIGHT = 16
 DOT = 5.0
@@ -17,7 +19,7 @@ DOT = 5.0
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, its colour and what pointing at it tells."""
+    """One cell: its text, its colour and what pointing at it tells (left out, its row, its column and its text)."""
 
     text: str
     paint: str
@@ -66,17 +68,20 @@ def grid(
         max(left + grid_width + 1, 8.0 * len(title) + 8, 7.0 * len(caption)),
         top + grid_height + (24 if caption else 1),
         title,
+        describe(cells, row_labels, caption),
     )
     items = picture.items
     items.append(Text(0, 10, title, 13, "start", "ink", True))
 
     # Same paint side by side becomes one SVG path, so a large grid stays a small file.
     boxes = [
-        Rect(left + j * width, top + i * height, width, height, cell.paint, _note(cell, rows * columns))
+        Rect(left + j * width, top + i * height, width, height, cell.paint, note(cell, row_labels[i], column_labels[j]))
         for i, row in enumerate(cells)
         for j, cell in enumerate(row)
     ]
-    items.extend(sorted(boxes, key=lambda box: box.paint) if rows * columns > NOTE_LIMIT else boxes)
+    if rows * columns > NOTE_LIMIT:
+        boxes = sorted((replace(box, note="") for box in boxes), key=lambda box: box.paint)
+    items.extend(boxes)
     if not dots:
         lines = [Line(left, top + i * height, left + grid_width, top + i * height, 0.7) for i in range(rows + 1)]
         lines += [Line(left + j * width, top, left + j * width, top + grid_height, 0.7) for j in range(columns + 1)]
@@ -105,5 +110,23 @@ def grid(
     return picture
 
 
-def _note(cell: Cell, count: int) -> str:
-    return cell.note if count <= NOTE_LIMIT else ""
+def note(cell: Cell, row: str, column: str) -> str:
+    """Return what pointing at a cell tells; nothing for an empty cell of which nothing is noted."""
+    if cell.note or not cell.text:
+        return cell.note
+    where = ", ".join(f"{kind} {label}" for kind, label in (("row", row), ("column", column)) if label)
+    return f"{where}: {cell.text}" if where else cell.text
+
+
+def describe(cells: Sequence[Sequence[Cell]], row_labels: Sequence[str], caption: str = "") -> str:
+    """Return in words what a grid shows: its extents, its first rows, and its caption."""
+    rows, columns = len(cells), len(cells[0])
+    parts = [f"A grid of {rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)}."]
+    for label, row in list(zip(row_labels, cells, strict=True))[:TOLD_ROWS]:
+        texts = [cell.text or "empty" for cell in row[:TOLD_COLUMNS]]
+        if any(cell.text for cell in row):
+            more = " and so on" if columns > TOLD_COLUMNS else ""
+            parts.append(f"{f'Row {label}' if label else 'It holds'}: {' '.join(texts)}{more}.")
+    if rows > TOLD_ROWS and len(parts) > 1:
+        parts.append("And so on.")
+    return " ".join([*parts, *([f"{caption}."] if caption else [])])

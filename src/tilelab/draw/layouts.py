@@ -48,7 +48,8 @@ def layout(value: Any) -> Picture:
     def look(coordinate: Any) -> Cell:
         offset = where(coordinate)
         text = _element(value[coordinate]) if isinstance(value, Tensor) else show(offset)
-        return Cell(text, paint(offset, coordinate), f"{show(idx2crd(coordinate, value.shape))} → {text}")
+        kind = "element" if isinstance(value, Tensor) else "offset"
+        return Cell(text, paint(offset, coordinate), f"{show(idx2crd(coordinate, value.shape))}: {kind} {text}")
 
     return table(value.shape, look, repr(value))
 
@@ -98,7 +99,7 @@ def table(shape: Any, look: Callable[[Any], Cell], title: str, caption: str = ""
 def headed(picture: Picture, note: str = "") -> Picture:
     """Return a picture with its title written above it."""
     text = picture.title + note
-    whole = Picture(max(picture.width, 8.0 * len(text) + 8), picture.height + 24, picture.title)
+    whole = Picture(max(picture.width, 8.0 * len(text) + 8), picture.height + 24, picture.title, picture.description)
     whole.items = [Text(0, 10, text, 13, "start", "ink", True), *picture.shifted(0, 24)]
     return whole
 

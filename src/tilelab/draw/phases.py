@@ -10,6 +10,7 @@ _NUMBERS = count(1)
 _STEP = (
     "var f=this.closest('.tl-steps').querySelectorAll('.tl-step');"
     "for(var i=0;i<f.length;i++)f[i].style.display=i==this.value?'':'none';"
+    "this.setAttribute('aria-valuetext',f[this.value].querySelector('p').textContent)"
 )
 
 
@@ -29,6 +30,7 @@ def slider(frames: Sequence[tuple[str, str]], label: str) -> str:
     parts = [
         f'<div class="tl-steps"><label for="{name}">{escape(label)}</label> '
         f'<input type="range" id="{name}" min="0" max="{len(frames) - 1}" value="0" step="1" '
+        f'aria-valuetext="1 of {len(frames)}: {escape(frames[0][0])}" '
         f'style="vertical-align:middle;width:min(24rem,60%)" oninput="{_STEP}">'
     ]
     for i, (caption, html) in enumerate(frames):

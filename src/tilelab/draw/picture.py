@@ -56,6 +56,8 @@ class Picture(RichDisplay):
     width: float
     height: float
     title: str
+    description: str = ""
+    """What it shows, in words, for those who do not see it."""
     items: list[Rect | Text | Line] = field(default_factory=list)
 
     @property
@@ -108,7 +110,8 @@ class Picture(RichDisplay):
 
 def side_by_side(pictures: list[Picture], title: str, gap: float = 24) -> Picture:
     """Return one picture with the given ones from left to right."""
-    whole = Picture(0, 0, title)
+    told = [f"{picture.title}: {picture.description}" for picture in pictures if picture.description]
+    whole = Picture(0, 0, title, " ".join(told))
     for picture in pictures:
         whole.items += picture.shifted(whole.width, 0)
         whole.width += picture.width + gap

@@ -53,11 +53,12 @@ def to_svg(picture: Picture) -> str:
     """Return a picture as an SVG document."""
     width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
     roles = {"card", *(item.paint for item in picture.items)} & set(ROLES)
+    description = f"<desc>{escape(picture.description)}</desc>" if picture.description else ""
     box = f"{-_MARGIN} {-_MARGIN} {number(width)} {number(height)}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tilelab" role="img" aria-label="{escape(picture.title)}" '
         f'width="{number(width)}" height="{number(height)}" viewBox="{box}" font-family="{_FONT}">',
-        f"<title>{escape(picture.title)}</title><style>{_style(roles)}</style>",
+        f"<title>{escape(picture.title)}</title>{description}<style>{_style(roles)}</style>",
         f'<rect x="{-_MARGIN}" y="{-_MARGIN}" width="{number(width)}" height="{number(height)}" rx="6" '
         f"{_paint('card')}/>",
     ]

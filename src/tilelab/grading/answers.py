@@ -4,6 +4,8 @@ A record is plain JSON under its own MIME type in a cell's output::
 
     {"version": 1, "problem": "exercise_1", "answers": {"order": "row-major"}}
 
+Where a course gives every learner numbers of their own, ``learner`` says whose numbers were answered.
+
 Both sides live here: the notebook's (`record`) and the judge's (`read`). The judge trusts nothing that it reads, so
 both hold the same limits. Loads nothing but the standard library and the layout floor.
 """
@@ -11,6 +13,7 @@ both hold the same limits. Loads nothing but the standard library and the layout
 import inspect
 import json
 import math
+import reprlib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -24,11 +27,13 @@ VERSION = 1
 MAX_BYTES = 1_000_000
 #: Lists and objects inside one another.
 MAX_DEPTH = 20
+#: Characters kept of a learner's id.
+LONGEST_NAME = 100
 #: Bits of a whole number: what fits in a float too.
 MAX_BITS = 1023
 
 
-def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
+def record(problem: str, answers: Mapping[str, object], learner: str = "") -> dict[str, Any]:
     """Make the record of some answers to one problem.
 
     Parameters
@@ -40,6 +45,8 @@ def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
         into those with ``tolist()`` (arrays and their scalars), layouts (as text) and functions (as their source).
         What JSON cannot hold inside them (infinity, half a character) is recorded as words, so that it costs its own
         cell and no other.
+    learner : str
+        Whose numbers they are about, where learners have their own.
 
     Returns
     -------
@@ -52,6 +59,8 @@ def record(problem: str, answers: Mapping[str, object]) -> dict[str, Any]:
         An answer is not plain data, too deep or too large.
     """
     made = {"version": VERSION, "problem": problem, "answers": plain(dict(answers))}
+    if learner:
+        made["learner"] = learner
     return read([made], problem)
 
 
@@ -67,14 +76,24 @@ def plain(value: object, depth: int = 0) -> Any:
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, Layout):
         return str(value)
-    if hasattr(value, "tolist"):
-        return plain(value.tolist(), depth + 1)
+    if hasattr(value, "tolist") and not isinstance(value, type):
+        return plain(_listed(value), depth + 1)
     if inspect.isfunction(value):
         return source_of(value)
     raise GradingError(
-        f"a {type(value).__name__} cannot be handed in: {value!r:.80}. "
-        "Numbers, strings, True, False, lists, arrays, layouts and functions can"
+        f"a {type(value).__name__} cannot be handed in: {reprlib.repr(value):.80}. "
+        "Numbers, strings, True, False, lists, arrays, layouts and functions can; of a kernel its text"
     )
+
+
+def _listed(value: Any) -> object:
+    """Return what a value's own ``tolist()`` makes of it."""
+    try:
+        return value.tolist()
+    except Exception as error:
+        raise GradingError(
+            f"a {type(value).__name__} cannot be handed in: its tolist() says {type(error).__name__}: {error}"
+        ) from None
 
 
 def _recordable(value: object) -> object:
@@ -120,7 +139,7 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        A fresh record with exactly the keys ``version``, ``problem`` and ``answers``.
+        A fresh record with the keys ``version``, ``problem`` and ``answers``, and ``learner`` where it names one.
 
     Raises
     ------
@@ -150,7 +169,9 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
         raise GradingError(f"the answer is nested more than {MAX_DEPTH} deep")
     match content:
         case {"version": 1, "problem": str(name), "answers": dict(answers)} if name == problem:
-            return {"version": VERSION, "problem": name, "answers": answers}
+            learner = content.get("learner")
+            whose = {"learner": learner[:LONGEST_NAME]} if isinstance(learner, str) and learner else {}
+            return {"version": VERSION, "problem": name, "answers": answers, **whose}
         case {"problem": str(name)} if name != problem:
             raise GradingError(f"the recorded answer is for {name!r:.60}, this cell belongs to {problem!r}")
         case _:

@@ -27,13 +27,14 @@ from traitlets.config.loader import PyFileConfigLoader
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
 from tilelab.grading.farm import Farm, kernels
+from tilelab.grading.feedback_page import named
 from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.policy import FILE, read_policy
 from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.sandbox.preflight import require
-from tilelab.grading.sandbox.provisioner import plain_files
 
 CONFIG = "nbgrader_config.py"
 Status = Literal["graded", "kept", "failed"]
@@ -406,7 +407,16 @@ class Course:
                 step.update_config(Config(HTMLExporter={"template_name": "feedback"}))
                 step.force = True
                 done = capture_log(step)
+        if done["success"]:
+            self._name_parts(assignment, student)
         return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
+
+    def _name_parts(self, assignment: str, student: str) -> None:
+        """Let a student's feedback name the parts, where nbgrader calls each of them a test cell."""
+        reports = self._reports(assignment, student)
+        pending = {cell: float(report["pending"]) for cell, report in reports.items()}
+        for page in self._feedback(assignment, student).glob("*.html"):
+            page.write_text(named(page.read_text(encoding="utf-8"), pending), encoding="utf-8")
 
     def _has_feedback(self, assignment: str, student: str) -> bool:
         """Tell whether feedback of all notebooks is there, whole, and of these grades."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.problems import Finding
 from tilelab.grading.rules import number_of, numbers_of
-from tilelab.grading.values import number
 
 if TYPE_CHECKING:
     from tilelab.cudacpp.emulation import Emulation
@@ -26,6 +26,8 @@ NAME = "matmul"
 SIGNATURE = "matmul(const float* A, const float* B, float* C, int M, int N, int K)"
 #: Seconds that one launch may take in emulation.
 PATIENCE = 30.0
+#: Words for a launch that took longer, and after how many of them the other shapes are not tried any more.
+ENDLESS, MOST_ENDLESS = "did not end", 2
 Shape = tuple[int, int, int]
 
 
@@ -156,7 +158,7 @@ def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
     from tilelab.cudacpp.errors import CudaError, KernelFault
     from tilelab.kernels.verify import check_product
 
-    name = "M={} N={} K={}".format(*shape) + (f" TILE={answer.tile}" if answer.tile_argument else "")
+    name = _name(answer, shape)
     a, b, c = matrices(shape, seed)
     kept = a.copy(), b.copy()
     try:
@@ -182,13 +184,18 @@ def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | No
     from tilelab.cudacpp.errors import CudaError
     from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
 
-    if answer.in_python or not can_emulate():
-        return None
     a, b, c = matrices(shape, seed)
-    try:
-        answer.run(shape, a, b, c)
-    except CudaError:
+    if answer.in_python:
+        (c,) = _simulated_products(answer, [shape], [(a, b)])
+        if isinstance(c, dict):
+            return None
+    elif not can_emulate():
         return None
+    else:
+        try:
+            answer.run(shape, a, b, c)
+        except CudaError:
+            return None
     exact = a.astype(np.float64) @ b.astype(np.float64)
     allowed = gamma(shape[2], UNIT_ROUNDOFF["float32"]) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     return np.abs(c - exact) <= allowed, c
@@ -232,44 +239,50 @@ def _tried(
     answer = CudaAnswer(source, json.loads(launch), tile, tile_argument)
     if answer.in_python:
         return _simulated(answer, shapes, seed)
-    return tuple(try_shape(answer, shape, seed + number) for number, shape in enumerate(shapes))
+    trials: list[Trial] = []
+    for place, shape in enumerate(shapes):
+        if sum(ENDLESS in trial.words for trial in trials) >= MOST_ENDLESS:
+            trials.append(Trial(_name(answer, shape), False, trials[-1].words))
+        else:
+            trials.append(try_shape(answer, shape, seed + place))
+    return tuple(trials)
+
+
+def _name(answer: CudaAnswer, shape: Shape) -> str:
+    return "M={} N={} K={}".format(*shape) + (f" TILE={answer.tile}" if answer.tile_argument else "")
 
 
 def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tuple[Trial, ...]:
-    """Run a Python kernel on the simulated GPU, in a process of its own for all shapes."""
-    import numpy as np
-
-    from tilelab.grading.python_answers import read_python, run_python
+    """Run a Python kernel on the simulated GPU for all shapes and compare with the exact products."""
     from tilelab.kernels.verify import check_product
 
-    launches, inputs, trials = [], [], []
+    inputs = [matrices(shape, seed + place)[:2] for place, shape in enumerate(shapes)]
     try:
-        source = read_python(answer.source, NAME)
-        for place, shape in enumerate(shapes):
-            names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
-            extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
-            a, b, _ = matrices(shape, seed + place)
-            inputs.append((a, b))
-            launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
-        results = run_python("simulated_matmul", source, {"launches": launches})
+        results = _simulated_products(answer, shapes, inputs)
     except GradingError as error:
         results = [{"error": str(error)}] * len(shapes)
-        inputs = [(None, None)] * len(shapes)
-    if not isinstance(results, list) or len(results) != len(shapes):
-        results = [{"error": "the kernel disturbed the record of its results"}] * len(shapes)
-    for shape, (a, b), result in zip(shapes, inputs, results, strict=True):
+    trials = []
+    for shape, (a, b), c in zip(shapes, inputs, results, strict=True):
         name = "M={} N={} K={}".format(*shape)
-        values = result.get("C") if isinstance(result, dict) else None
-        if isinstance(values, list) and len(values) == shape[0] * shape[1]:
-            plain = [np.nan if number(value) is None else value for value in values]
-            c = np.array(plain, np.float64).reshape(shape[:2])
+        if isinstance(c, dict):
+            kinds = tuple(map(str, c.get("kinds", ())))
+            trials.append(Trial(name, False, _first(str(c.get("error", "there is no result"))), kinds))
+        else:
             verdict = check_product(c, a, b)
             trials.append(Trial(name, bool(verdict), verdict.message))
-        else:
-            said = result if isinstance(result, dict) else {}
-            kinds = tuple(map(str, said.get("kinds", ())))
-            trials.append(Trial(name, False, _first(str(said.get("error", "there is no result"))), kinds))
     return tuple(trials)
+
+
+def _simulated_products(answer: CudaAnswer, shapes: Sequence[Shape], inputs: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """Return a Python kernel's products; see `tilelab.grading.python_answers.products`."""
+    from tilelab.grading.python_answers import products
+
+    launches = []
+    for shape, (a, b) in zip(shapes, inputs, strict=True):
+        names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
+        extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
+        launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
+    return products(answer.source, NAME, launches)
 
 
 def report(trials: Sequence[Trial], most: int = 4) -> tuple[str, ...]:
@@ -294,9 +307,10 @@ def parameters_fault(answer: CudaAnswer) -> str:
     """Say why the kernel's parameters are not those that are asked for, or ``""``."""
     from tilelab.cudacpp.errors import BuildError
     from tilelab.cudacpp.source import signature
+    from tilelab.grading.python_answers import python_fault
 
     if answer.in_python:
-        return ""
+        return python_fault(answer.source, NAME)
     asked = SIGNATURE[:-1] + (", int TILE)" if answer.tile_argument else ")")
     try:
         found = signature(answer.source, NAME)
@@ -321,7 +335,7 @@ def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
         return False
 
 
-def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> tuple[bool, str]:
+def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> Finding:
     """Try a kernel on a learner's own machine, for an instant check.
 
     Parameters
@@ -330,27 +344,22 @@ def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> t
         Gives the answer, or raises `GradingError`.
     shapes : sequence
         Shapes to try.
-
-    Returns
-    -------
-    tuple
-        Whether it is fine as far as could be seen, and what to tell.
     """
     try:
         answer = read()
         if fault := parameters_fault(answer):
-            return False, fault
+            return Finding(False, fault)
         names = dict(zip("MNK", shapes[0], strict=True)) | {"TILE": answer.tile}
         for what in ("grid", "block"):
             numbers_of(answer.launch[what], names)
         number_of(answer.launch.get("shared", 0), names)
     except GradingError as error:
-        return False, str(error)
+        return Finding(False, str(error))
     if not (answer.in_python or can_emulate()):
-        return True, "readable; this machine has no C++ compiler to try it with, the judge will"
+        return Finding.undecided("readable; this machine has no C++ compiler to try it with, the judge will")
     trials = try_all(answer, shapes)
     lines = report(trials, most=1)
-    return all(trial.ok for trial in trials), "; ".join(lines)
+    return Finding(all(trial.ok for trial in trials), "; ".join(lines))
 
 
 @dataclass(frozen=True)

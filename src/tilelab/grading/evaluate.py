@@ -28,12 +28,13 @@ from tilelab.grading.kernels import Kernels
 from tilelab.grading.nbgrader import judge_notebook
 from tilelab.grading.restore import PlannedCell, restore
 from tilelab.grading.sandbox.emulation import run_inside
+from tilelab.grading.sandbox.files import MOST_BYTES, beginning, copy_plain_files, plain_files, regular_files
 from tilelab.grading.sandbox.limits import Limits
-from tilelab.grading.sandbox.provisioner import copy_plain_files
-from tilelab.grading.submitted import find_notebook, note, read_submitted, substitute
+from tilelab.grading.submitted import find_notebook, handed_in_at, note, read_submitted, substitute
 
 #: Key of a graded notebook's metadata that says what was graded, and how.
 GRADED = "tilelab_graded"
+WITHOUT_FILES = "with the files that were handed in beside this notebook no kernel starts: it ran without them"
 NO_SANDBOX = "graded without the sandbox: this code could reach the grader's files"
 
 
@@ -79,10 +80,9 @@ class Evaluated:
 def fingerprint(folder: Path) -> str:
     """Return what tells one submission from another: a digest of the names and contents of its files."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-        if path.is_file() and not path.is_symlink():
-            digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
-            digest.update(path.read_bytes())
+    for path, size in sorted(regular_files(folder)):
+        digest.update(f"{path.relative_to(folder)}\0{size}\0".encode(errors="surrogateescape"))
+        digest.update(beginning(path, MOST_BYTES))
     return digest.hexdigest()
 
 
@@ -96,7 +96,7 @@ def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
     """
     start = perf_counter()
     what = {"submission": fingerprint(job.folder), "sandbox": job.sandboxed}
-    judge = Judge(job.checks)
+    judge = Judge(job.checks, job.student)
     notebooks: dict[str, str] = {}
     pending: dict[str, float] = {}
     with ExitStack() as stack:
@@ -113,21 +113,40 @@ def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
             following = None
             if job.ahead or number + 1 < len(job.released):
                 following = _kernel_for(job, job.released[(number + 1) % len(job.released)])
-            nb = _read(job, released)
-            try:
-                run_notebook(nb, job, released.name, where, kernels, following)
-            except (
-                GradingError
-            ):  # a kernel can be killed from outside: that is nobody's fault, and rarely happens twice
-                nb = _read(job, released)
-                run_notebook(nb, job, released.name, where)
+            nb = _executed(job, released, where, kernels, following)
             LimitOutput().preprocess(nb, {})
             judged = judge_notebook(nb, judge)
             make_inert(nb, judged)
             nb.metadata[GRADED] = what
             pending |= {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
-            notebooks[released.name] = nbformat.writes(nb)
+            # Half of a surrogate pair, which JSON can hold and no file in UTF-8, becomes a question mark.
+            notebooks[released.name] = nbformat.writes(nb).encode(errors="replace").decode()
     return Evaluated(job.student, job.assignment, notebooks, pending, perf_counter() - start)
+
+
+def _executed(
+    job: Job, released: Released, folder: Path, kernels: Kernels | None, following: tuple[str, Limits] | None
+) -> NotebookNode:
+    """Return the executed notebook. Where no kernel starts, another is tried, and one without the files beside it.
+
+    A kernel can be killed from outside: that is nobody's fault, and rarely happens twice. A file such as ``queue.py``
+    can take the place of a module that a kernel needs.
+    """
+    nb = _read(job, released)
+    try:
+        run_notebook(nb, job, released.name, folder, kernels, following)
+    except GradingError:
+        nb = _read(job, released)
+        try:
+            run_notebook(nb, job, released.name, folder)
+        except GradingError:
+            if not plain_files(folder):
+                raise
+            nb = _read(job, released)
+            _note_on_grades(nb, WITHOUT_FILES)
+            with TemporaryDirectory(prefix="tilelab-empty-") as empty:
+                run_notebook(nb, job, released.name, Path(empty))
+    return nb
 
 
 def run_notebook(
@@ -145,7 +164,7 @@ def run_notebook(
     nb : NotebookNode
         Changed in place.
     job : Job
-        Its ``limits`` and ``sandboxed`` are used.
+        Its ``limits``, ``sandboxed`` and ``student`` are used.
     name : str
         The notebook's name.
     folder : Path
@@ -158,7 +177,7 @@ def run_notebook(
     GradingError
         No kernel could be started.
     """
-    resources = {"metadata": {"path": str(folder)}, "nbgrader": {"notebook": name}}
+    resources = {"metadata": {"path": str(folder)}, "nbgrader": {"notebook": name, "student": job.student}}
     step = ContainedExecute(sandboxed=job.sandboxed, limits=str(job.limits), kernels=kernels)
     step.following = following
     with _as_autograding():
@@ -178,13 +197,16 @@ def _read(job: Job, released: Released) -> NotebookNode:
         nb = substitute(str(error))
     restore(nb, released.plan)
     nb.metadata["kernelspec"] = dict(released.kernelspec)
+    for text in (renamed, handed_in_at(job.folder)[1], "" if job.sandboxed else NO_SANDBOX):
+        if text:
+            _note_on_grades(nb, text)
+    return nb
+
+
+def _note_on_grades(nb: NotebookNode, text: str) -> None:
     for cell in nb.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
-            if renamed:
-                note(cell, renamed)
-            if not job.sandboxed:
-                note(cell, NO_SANDBOX)
-    return nb
+            note(cell, text)
 
 
 def _kernel_for(job: Job, released: Released) -> tuple[str, Limits]:

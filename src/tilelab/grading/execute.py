@@ -14,15 +14,17 @@ from queue import Empty
 from time import monotonic
 from typing import Any
 
+import zmq
 from jupyter_core.utils import ensure_async, run_sync
 from nbclient.exceptions import DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute
 from traitlets import Bool, Instance, List, Unicode
 
 from tilelab.grading.budgets import Budget, budget
 from tilelab.grading.kernels import ARGUMENTS, Kernels, enclose
+from tilelab.grading.learner import key_in, telling
 from tilelab.grading.problems import split
 from tilelab.grading.sandbox.limits import Limits
 from tilelab.grading.sandbox.provisioner import SandboxProvisioner
@@ -32,6 +34,13 @@ from tilelab.grading.submitted import NOTES
 PATIENCE = 5.0
 #: Runs before what a grade cell says. Not ``tilelab.grading``: that module's name is easily given another value.
 THE_COURSES_OWN = "from tilelab.grading.notebook_side import submit"
+#: When all cells of a notebook have shown this many times what one may, each of the rest may show a little: an answer
+#: always fits.
+CELLS_FULL_OF_OUTPUT, A_LITTLE = 5, 100_000
+#: What every output counts besides its own size: a page of thousands of small ones is heavy too.
+OF_EACH_OUTPUT = 1000
+#: A longer message is not received: the kernel that sends it is lost.
+LONGEST_MESSAGE = 128 << 20
 
 
 class ContainedExecute(Execute):
@@ -62,12 +71,17 @@ class ContainedExecute(Execute):
         self._sizes: dict[int, int] = {}
         self._began = False
         self.timeout_func = self._seconds_for
+        student = (resources or {}).get("nbgrader", {}).get("student", "")
+        told = [v4.new_code_cell(telling(student))] if student and key_in(cell.source for cell in nb.cells) else []
+        nb.cells[:0] = told
         try:
             super().preprocess(nb, resources, km)
         except Exception:
             if not self._began:
                 raise
             self.log.warning("the kernel did not end cleanly", exc_info=True)
+        finally:
+            del nb.cells[: len(told)]
         return nb, resources
 
     def _seconds_for(self, cell: NotebookNode) -> float:
@@ -105,6 +119,7 @@ class ContainedExecute(Execute):
             if isinstance(self.km.provisioner, SandboxProvisioner):
                 await self.km.provisioner.reachable()
             self.kc = self.km.client()
+            self.kc.context.setsockopt(zmq.MAXMSGSIZE, LONGEST_MESSAGE)  # of sockets made from here on
             self.kc.start_channels()
             end = monotonic() + self.startup_timeout
             while not await self._answers(1.0):
@@ -234,6 +249,8 @@ class ContainedExecute(Execute):
         A cell after which the kernel does not answer any more is found here, and left out from then on.
         """
         while (broken := self._first_that_breaks(upto, resources)) is not None:
+            if len(self._lost) > self._budget.restarts:
+                raise TimeoutError
             reason = "a cell left a kernel that does not answer"
             self._lost[broken] = reason
             self.nb.cells[broken].outputs.append(_error("KernelLost", reason))
@@ -245,6 +262,8 @@ class ContainedExecute(Execute):
         self.start_new_kernel()
         self.start_new_kernel_client()
         for index in range(upto):
+            if monotonic() > self._end:
+                raise TimeoutError
             recorded = self.nb.cells[index]
             if recorded.cell_type == "code" and index not in self._lost and not _timed_out(recorded):
                 self._sizes.pop(index, None)
@@ -260,6 +279,8 @@ class ContainedExecute(Execute):
         """Ignore messages that reach into other cells' outputs or back into this process."""
         if msg["msg_type"] == "update_display_data" or msg["msg_type"].startswith("comm"):
             return None
+        if not isinstance(msg["content"].get("execution_count", 0), int):
+            del msg["content"]["execution_count"]
         kept: NotebookNode | None = super().process_message(msg, cell, cell_index)
         return kept
 
@@ -268,15 +289,18 @@ class ContainedExecute(Execute):
     ) -> NotebookNode | None:
         """Drop output over the limit as it arrives, before anything copies or validates it."""
         most = self._budget.of(self._questions.get(self.nb.cells[cell_index].get("id"), ""), "cell_output")
+        if sum(self._sizes.values()) - self._sizes.get(cell_index, 0) > CELLS_FULL_OF_OUTPUT * most:
+            most = min(most, A_LITTLE)
         try:
-            size = len(json.dumps(msg["content"], default=str))
+            size = len(json.dumps(msg["content"], default=str)) + OF_EACH_OUTPUT
         except (RecursionError, ValueError):
             size = most + 1
         before = self._sizes.get(cell_index, 0)
-        self._sizes[cell_index] = before + size
         if before + size <= most:
+            self._sizes[cell_index] = before + size
             kept: NotebookNode | None = super().output(outs, msg, display_id, cell_index)
             return kept
+        self._sizes[cell_index] = most + 1  # nothing comes after
         if before <= most:
             outs.append(_error("OutputLimit", f"output over {most:,} bytes was dropped"))
         return None

@@ -45,11 +45,11 @@ class Farm:
 
     def _connect(self, workers: int, scheduler: str | None) -> None:
         import dask
+        from distributed import Client, LocalCluster, as_completed  # first: it adds its defaults to dask's settings
+        from distributed.utils import get_mp_context
 
         # Workers are forked from a process that has imported everything once.
         self._stack.enter_context(dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}))
-        from distributed import Client, LocalCluster, as_completed
-        from distributed.utils import get_mp_context
 
         if scheduler is None:
             get_mp_context()  # sets what is imported in advance, once; here more is

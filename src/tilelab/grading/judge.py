@@ -6,12 +6,14 @@ import path, so that a learner's kernel cannot import them. Such a file defines 
     def check_table(answers: dict[str, Any]) -> Verdict: ...
 
 The answers come from the record, so they are plain data, but of any form: a check must refuse what it cannot read.
+The checks of a problem that learners have different layouts in take the learner's own as a second argument.
 """
 
 import importlib.util
+import inspect
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +21,8 @@ from typing import Any
 
 from tilelab.grading.answers import read
 from tilelab.grading.errors import GradingError
-from tilelab.grading.problems import split
+from tilelab.grading.learner import VARIABLE
+from tilelab.grading.problems import given_to, split
 from tilelab.grading.versions import versions
 
 
@@ -48,7 +51,7 @@ class Verdict:
             raise GradingError(f"shares must lie in [0, 1], also together: earned {self.share}, pending {self.pending}")
 
 
-Check = Callable[[dict[str, Any]], Verdict]
+Check = Callable[..., Verdict]
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class Judge:
     ----------
     checks : path
         The folder of trusted checks.
+    learner : str
+        Whose answers they are, as the course knows them.
 
     Raises
     ------
@@ -96,8 +101,8 @@ class Judge:
         The folder is not there.
     """
 
-    def __init__(self, checks: str | Path) -> None:
-        self.checks = Path(checks)
+    def __init__(self, checks: str | Path, learner: str = "") -> None:
+        self.checks, self.learner = Path(checks), learner
         if not checks or not self.checks.is_dir():
             raise GradingError(f"no folder of trusted checks at {str(checks)!r}")
         self._modules: dict[str, ModuleType] = {}
@@ -128,7 +133,13 @@ class Judge:
             raise GradingError(f"the check {str(file)!r} does not load: {type(error).__name__}: {error}") from error
 
     def judge(
-        self, cell: str, points: float, records: Iterable[object], notes: Iterable[str] = (), why_none: str = ""
+        self,
+        cell: str,
+        points: float,
+        records: Iterable[object],
+        notes: Iterable[str] = (),
+        why_none: str = "",
+        key: str = "",
     ) -> Judged:
         """Judge one grade cell. Never raises for what a learner did; a fault of the check leaves the points pending.
 
@@ -144,11 +155,14 @@ class Judge:
             What happened to the notebook on its way here, for the report.
         why_none : str
             What kept the cell from recording an answer, where that is known.
+        key : str
+            What the notebook was handed out with, where every learner has numbers of their own.
         """
         record = None
         try:
             record = read(records, split(cell)[0])
-            verdict = self._decide(cell, record["answers"])
+            verdict = self._decide(cell, record["answers"], key)
+            verdict = self._with_whose_numbers(cell, record.get("learner", ""), key, verdict)
         except GradingError as error:
             reason = f"{error}: {why_none}" if record is None and why_none else str(error)
             verdict = Verdict(0.0, (reason,))
@@ -163,12 +177,14 @@ class Judge:
             versions=versions(self.checks, split(cell)[0]),
         )
 
-    def _decide(self, cell: str, answers: dict[str, Any]) -> Verdict:
+    def _decide(self, cell: str, answers: dict[str, Any], key: str) -> Verdict:
         try:
             check = self.check(cell)
             if check is None:
                 return Verdict(0.0, ("this course has no check for this part: a person will look at it",), pending=1.0)
-            verdict = check(answers)
+            layout = given_to(split(cell)[0], self.learner, key).layout
+            takes_it = layout is not None and len(inspect.signature(check).parameters) > 1
+            verdict = check(answers, layout) if takes_it else check(answers)
             if not isinstance(verdict, Verdict):
                 raise TypeError(f"a check returns a Verdict, not {verdict!r:.40}")
             return verdict
@@ -176,6 +192,22 @@ class Judge:
             return Verdict(
                 0.0, (f"the check itself failed ({type(error).__name__}): a person will look at it",), pending=1.0
             )
+
+    def _with_whose_numbers(self, cell: str, whose: str, key: str, verdict: Verdict) -> Verdict:
+        """Add to a verdict that somebody else's numbers were answered, where that is why it fell short."""
+        mine, theirs = (given_to(split(cell)[0], name, key) for name in (self.learner, whose))
+        if not key or whose == self.learner or mine.layout == theirs.layout or verdict.share == 1:
+            return verdict
+        said = (
+            f"answers as {whose!r} and is about {theirs.statement}"
+            if whose
+            else "does not say whose numbers it is about"
+        )
+        line = (
+            f"the notebook {said}; the course knows you as {self.learner!r} and gave you {mine.statement}. "
+            f"Write %env {VARIABLE}={self.learner} in a cell at the top, and answer for those"
+        )
+        return replace(verdict, lines=(*verdict.lines, line))
 
 
 def _load(file: Path) -> ModuleType:

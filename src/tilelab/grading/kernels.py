@@ -11,8 +11,9 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
+from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.sandbox.limits import Limits
-from tilelab.grading.sandbox.provisioner import choose, plain_files
+from tilelab.grading.sandbox.provisioner import choose
 
 #: A kernel's own warnings are noise in the grader's terminal; a history would be a file.
 ARGUMENTS = ("--IPKernelApp.log_level=ERROR", "--HistoryManager.hist_file=:memory:")

@@ -4,11 +4,13 @@ A layout may be handed in as a `Layout`, as text ``"(4,3):(3,1)"``, as a pair of
 and stride say it (a swizzle), as the table of its offsets, row by row.
 """
 
+import reprlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.values import whole
 from tilelab.layout import Layout, LayoutError
 
 #: Coordinates that a layout answer may have: all of them are evaluated.
@@ -78,6 +80,10 @@ def read_layout(value: object) -> LayoutAnswer:
         match value:
             case Layout():
                 layout = value
+            case str() if ":" not in value:
+                raise GradingError(
+                    f"not a layout: {value!r:.60} has no strides. Write shape:stride, as in '(4,3):(3,1)'"
+                )
             case str():
                 layout = Layout.parse(value)
             case [shape, stride]:
@@ -85,7 +91,7 @@ def read_layout(value: object) -> LayoutAnswer:
             case {"shape": shape, "stride": stride}:
                 layout = Layout(_tuples(shape), _tuples(stride))
             case _:
-                raise GradingError(f"not a layout: {value!r:.60}. Hand in {FORMS}")
+                raise GradingError(f"not a layout: {reprlib.repr(value):.80}. Hand in {FORMS}")
     except LayoutError as error:
         raise GradingError(f"not a layout: {error}") from None
     if layout.size > MOST:
@@ -120,7 +126,7 @@ def _from_table(value: Any) -> LayoutAnswer:
         raise GradingError(f"the table has {rows * columns:,} offsets, the limit here is {MOST:,}")
     for i, row in enumerate(value):
         for j, offset in enumerate(row):
-            if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 1 << 40:
+            if (place := whole(offset)) is None or not 0 <= place < 1 << 40:
                 raise GradingError(f"cell ({i},{j}) holds {offset!r:.40}, an offset is a whole number from 0 on")
     return LayoutAnswer("your table of offsets", (rows, columns), lambda i, j: int(value[i][j]))
 

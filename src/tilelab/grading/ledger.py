@@ -28,7 +28,8 @@ from traitlets.config import Config
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import Evaluated
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
-from tilelab.grading.sandbox.provisioner import plain_files
+from tilelab.grading.sandbox.files import plain_files
+from tilelab.grading.submitted import handed_in_at
 
 #: Seconds to wait for a gradebook that another program has locked.
 PATIENCE = 30.0
@@ -126,9 +127,10 @@ class Ledger:
         part.mkdir(parents=True)
         try:
             submitted = self._submitted(evaluated.student, evaluated.assignment)
-            for path in (*plain_files(submitted), submitted / "timestamp.txt"):
-                if path.is_file() and not path.is_symlink():
-                    shutil.copy(path, part / path.name)
+            for path in plain_files(submitted, deepest=1):
+                shutil.copyfile(path, part / path.name, follow_symlinks=False)
+            if when := handed_in_at(submitted)[0]:
+                (part / "timestamp.txt").write_text(f"{when} UTC")
             for name, text in evaluated.notebooks.items():
                 file = part / f"{name}.ipynb"
                 file.write_text(text, encoding="utf-8")
@@ -152,7 +154,7 @@ class Ledger:
     def _store(self, evaluated: Evaluated) -> None:
         book, student, assignment = self._gradebook, evaluated.student, evaluated.assignment
         book.update_or_create_student(student)
-        stamp = self._coursedir.get_existing_timestamp(str(self._submitted(student, assignment)))
+        stamp = handed_in_at(self._submitted(student, assignment))[0]
         book.update_or_create_submission(assignment, student, **({"timestamp": stamp} if stamp else {}))
         for name, text in evaluated.notebooks.items():
             nb = nbformat.reads(text, 4)
@@ -179,7 +181,7 @@ class Ledger:
             submission = self._gradebook.find_submission(assignment, student)
         except MissingEntry:
             return False
-        if submission.timestamp != self._coursedir.get_existing_timestamp(str(folder)):
+        if submission.timestamp != handed_in_at(folder)[0]:
             return False
         for file in folder.glob("*.ipynb"):
             for cell in nbformat.read(file, 4).cells:

@@ -26,6 +26,7 @@ from tilelab.grading.answers import MIME
 from tilelab.grading.errors import GradingError
 from tilelab.grading.inert import make_inert
 from tilelab.grading.judge import Judge, Judged
+from tilelab.grading.learner import key_in
 from tilelab.grading.policy import FILE
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
@@ -147,7 +148,7 @@ class JudgeAnswers(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Judge every grade cell that belongs to one of our problems; others are nbgrader's to grade."""
         with use_runner(run_inside):  # what learners wrote in C++ is compiled and run in the sandbox, as their kernels
-            judged = judge_notebook(nb, Judge(self.checks))
+            judged = judge_notebook(nb, Judge(self.checks, resources["nbgrader"]["student"]))
         make_inert(nb, judged)
         resources[REPORT] = {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
         return nb, resources
@@ -176,6 +177,7 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
     unread = nb.metadata.get(NOTES, {}).get("unread", "")
     lost = _lost_earlier(nb)
     redefined = [OWN_SUBMIT] if any(REDEFINED.search(c.source) for c in nb.cells if c.cell_type == "code") else []
+    key = key_in(cell.source for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("locked"))
     judged = {}
     for place, cell in enumerate(nb.cells):
         if not utils.is_grade(cell) or utils.is_solution(cell) or cell.cell_type != "code":
@@ -190,7 +192,7 @@ def judge_notebook(nb: NotebookNode, judge: Judge) -> dict[str, Judged]:
         else:
             records = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
             why = _why(cell) or ("" if records else SILENT)
-            verdict = judge.judge(name, points, records, notes(cell) + redefined + lost[place], why)
+            verdict = judge.judge(name, points, records, notes(cell) + redefined + lost[place], why, key)
         write(cell, verdict)
         judged[name] = verdict
     return judged

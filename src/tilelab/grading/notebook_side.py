@@ -1,16 +1,65 @@
-"""What a learner calls: `check` looks and says, `submit` hands in. No score is made here."""
+"""What a learner calls: `given` says what it is about, `check` looks, `submit` hands in. No score is made here."""
 
 import os
+import reprlib
 import sys
 from html import escape
 from typing import Any
 
 from tilelab.grading.answers import MIME, record
 from tilelab.grading.errors import GradingError
-from tilelab.grading.problems import Finding, Part, Problem, problem, split
+from tilelab.grading.learner import VARIABLE, me
+from tilelab.grading.problems import Finding, Part, Problem, given_to, names, problem, split
+from tilelab.layout import Layout
+
+#: Told where a check could look at an answer's form alone.
+OPEN = "○ can be judged; whether it is right is not told here"
+#: The course's key, by problem, from `given`: it says that learners have numbers of their own.
+_keys: dict[str, str] = {}
 
 
-def check(name: str, **answers: object) -> None:
+def given(name: str, key: str = "") -> Layout:
+    """Return the layout that an exercise is about, and say which it is.
+
+    A course can give every learner a layout of their own. Then ``key`` stands in the notebook that it hands out, and
+    the layout follows from the key and the learner's id: on a JupyterHub that is the user, elsewhere the learner
+    writes ``%env TILELAB_LEARNER=ada`` in a cell above. The judge knows the id by itself.
+
+    Parameters
+    ----------
+    name : str
+        A problem, such as ``"exercise_1"``.
+    key : str
+        The course's key; without one everybody has the layout of the text.
+
+    Raises
+    ------
+    GradingError
+        There is no such problem, all learners have the same, or nothing says who the learner is.
+    """
+    asked = problem(name)
+    if asked.layout is None:
+        raise GradingError(f"{name} is the same for everybody")
+    if key and not me():
+        raise GradingError(
+            "in this course everybody has numbers of their own, and nothing says who you are: write "
+            f"%env {VARIABLE}=… in a cell above, with the name that you hand in under, and run this cell again"
+        )
+    _keys[name] = key
+    mine = _posed(name)
+    assert mine.layout is not None
+    text, html = f"Given: {mine.statement}.", f"<p>Given: <b>{escape(mine.statement)}</b>.</p>"
+    if key:
+        rest = (
+            f"It is yours alone, {me()}: read it wherever the text says {asked.layout}. "
+            "Examples that are worked out in the hints are about the text's."
+        )
+        text, html = f"{text} {rest}", f"{html}<p>{escape(rest)}</p>"
+    _display(text, html)
+    return mine.layout
+
+
+def check(name: str, *unnamed: object, **answers: object) -> None:
     """Look at answers at once, draw them, and say what is not right yet, without giving a right answer away.
 
     Under *autograde* it does nothing.
@@ -19,24 +68,26 @@ def check(name: str, **answers: object) -> None:
     ----------
     name : str
         A problem, ``"exercise_1"``, or one of its parts, ``"exercise_1_table"``.
+    *unnamed
+        None: an answer without its name is refused in words.
     **answers
         The answers by name, as many as are there.
 
     Raises
     ------
     GradingError
-        There is no such problem or answer, or an answer is not plain data.
+        There is no such problem or answer, or an answer has no name or is not plain data.
     """
-    made, parts = _answered(name, answers)
+    made, parts = _answered(name, answers, unnamed)
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         return  # nobody reads it there, and it may run a kernel
     findings = [(part, _look(part, made["answers"])) for part in parts]
     _display(_table_text(findings), _table_html(findings))
     _remember(made["problem"], findings)
-    _draw(name, made["answers"])
+    _draw(made["problem"], made["answers"])
 
 
-def submit(name: str, **answers: object) -> None:
+def submit(name: str, *unnamed: object, **answers: object) -> None:
     """Hand answers in: record them in this cell's output, where the judge reads them.
 
     At work it also runs the instant checks and says how they went. Under nbgrader's *Validate* it raises where one
@@ -46,16 +97,18 @@ def submit(name: str, **answers: object) -> None:
     ----------
     name : str
         A problem, ``"exercise_1"``, or one of its parts, ``"exercise_1_table"``.
+    *unnamed
+        None: an answer without its name is refused in words.
     **answers
         The answers by name: one part's, several parts', or all.
 
     Raises
     ------
     GradingError
-        There is no such problem or answer, an answer is not plain data, too large or not finite; under Validate also
-        where an instant check fails.
+        There is no such problem or answer, or an answer has no name, is not plain data or too large; under Validate
+        also where an instant check fails.
     """
-    made, parts = _answered(name, answers)
+    made, parts = _answered(name, answers, unnamed)
     head = f"{made['problem']}: recorded {', '.join(answers)}"
     mode = os.environ.get("NBGRADER_EXECUTION")
     if mode == "autograde":
@@ -77,11 +130,18 @@ def submit(name: str, **answers: object) -> None:
     )
 
 
-def _answered(name: str, answers: dict[str, object]) -> tuple[dict[str, Any], tuple[Part, ...]]:
+def _answered(
+    name: str, answers: dict[str, object], unnamed: tuple[object, ...] = ()
+) -> tuple[dict[str, Any], tuple[Part, ...]]:
     """Return the record of the answers and the parts that they answer."""
-    asked = _problem(name)
+    if not isinstance(name, str):
+        raise GradingError(f"name the problem first, such as {names()[0]!r}, not {reprlib.repr(name):.60}")
+    owner, only = split(name)
+    asked = _posed(owner or name)
+    if unnamed:
+        first = next(need for part in asked.parts for need in part.needs)
+        raise GradingError(f"an answer needs its name: write {first}=…, not {reprlib.repr(unnamed[0]):.60} alone")
     parts = asked.answered(answers)
-    _, only = split(name)
     if only:
         parts = (asked.part(only),)
         missing = [need for need in parts[0].needs if need not in answers]
@@ -90,12 +150,13 @@ def _answered(name: str, answers: dict[str, object]) -> tuple[dict[str, Any], tu
     if not parts:
         needs = "; ".join(f"{part.name} needs {', '.join(part.needs)}" for part in asked.parts)
         raise GradingError(f"{name}: no part has all its answers here: {needs}")
-    return record(asked.name, answers), parts
+    return record(asked.name, answers, me() if _keys.get(asked.name) else ""), parts
 
 
-def _problem(name: str) -> Problem:
-    owner, _ = split(name)
-    return problem(owner or name)
+def _posed(name: str) -> Problem:
+    """Return a problem as this learner has it."""
+    key = _keys.get(name, "")
+    return given_to(name, me() if key else "", key)
 
 
 def _look(part: Part, answers: dict[str, Any]) -> Finding:
@@ -103,7 +164,9 @@ def _look(part: Part, answers: dict[str, Any]) -> Finding:
     try:
         return part.look(answers)
     except Exception as error:
-        return Finding(True, f"the instant check itself failed ({type(error).__name__}: {error}); the judge will look")
+        return Finding.undecided(
+            f"the instant check itself failed ({type(error).__name__}: {error}); the judge will look"
+        )
 
 
 def _remember(name: str, findings: list[tuple[Part, Finding]], handed_in: bool = False) -> None:
@@ -125,20 +188,21 @@ def _passes_validation(points: float) -> None:
 
 
 def _table_text(findings: list[tuple[Part, Finding]]) -> str:
-    return "\n".join(f"  {'✓' if finding.ok else '✗'} {part.name}: {finding.text}" for part, finding in findings)
+    lines = [f"  {finding.mark} {part.name}: {finding.text}" for part, finding in findings]
+    return "\n".join(lines + [f"  {OPEN}"] * any(finding.mark == "○" for _, finding in findings))
 
 
 def _table_html(findings: list[tuple[Part, Finding]]) -> str:
     items = "".join(
-        f"<li>{'✓' if finding.ok else '✗'} <b>{escape(part.name)}</b>: {escape(finding.text)}</li>"
-        for part, finding in findings
+        f"<li>{finding.mark} <b>{escape(part.name)}</b>: {escape(finding.text)}</li>" for part, finding in findings
     )
-    return f'<ul style="list-style: none; padding-left: 0.5em">{items}</ul>'
+    legend = f"<li><small>{OPEN}</small></li>" if any(finding.mark == "○" for _, finding in findings) else ""
+    return f'<ul style="list-style: none; padding-left: 0.5em">{items}{legend}</ul>'
 
 
 def _draw(name: str, answers: dict[str, Any]) -> None:
     """Show a learner's answers as a picture in a notebook; a fault of the drawing must not stop them."""
-    picture = _problem(name).picture
+    picture = _posed(name).picture
     shell = _shell()
     if picture is None or shell is None:
         return

@@ -101,7 +101,8 @@ def product_picture(read: Callable[[], CudaAnswer], shape: Shape) -> Picture | N
         M, N, K.
     """
     try:
-        found = product(read(), shape, seed=1)
+        answer = read()
+        found = product(answer, shape, seed=1)
     except GradingError:
         return None
     if found is None:
@@ -115,7 +116,8 @@ def product_picture(read: Callable[[], CudaAnswer], shape: Shape) -> Picture | N
         for i, rows in enumerate(zip(right, c, strict=True))
     ]
     m, n, k = shape
-    return grid(cells, f"C for M={m} N={n} K={k}: {int(right.sum())} of {m * n} elements right, × is wrong")
+    tile = f" TILE={answer.tile}" if answer.tile_argument else ""
+    return grid(cells, f"C for M={m} N={n} K={k}{tile}: {int(right.sum())} of {m * n} elements right, × is wrong")
 
 
 def verdict_picture(rows: Sequence[Sequence[bool]], title: str, row_labels: list[str], columns: list[str]) -> Picture:

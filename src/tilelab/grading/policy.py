@@ -1,4 +1,4 @@
-"""What an instructor decides about points, from one file ``course.toml``: weights, due dates, late penalties."""
+"""What an instructor decides, from one file ``course.toml``: weights, due dates, late penalties, whose numbers."""
 
 import math
 import tomllib
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.learner import check_key
 
 FILE = "course.toml"
 DAY = 24 * 3600
@@ -42,11 +43,15 @@ class Policy:
         When each assignment is due, in UTC.
     late : Late
         What lateness costs.
+    key : str
+        Where every learner is to have numbers of their own, what they follow from beside the learner's id; else ``""``.
+        It goes into the notebooks that are handed out, and is read from there again.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     late: Late = Late()
+    key: str = ""
 
 
 def read_policy(file: Path) -> Policy:
@@ -63,8 +68,8 @@ def read_policy(file: Path) -> Policy:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
-    if unknown := sorted(set(said) - {"weights", "due", "late"} - OF_THE_HUB):
-        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due] and [late]")
+    if unknown := sorted(set(said) - {"weights", "due", "late", "numbers"} - OF_THE_HUB):
+        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due], [late] and [numbers]")
     weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
     if weights and abs(sum(weights.values()) - 1) > 1e-6:
         raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
@@ -82,7 +87,23 @@ def read_policy(file: Path) -> Policy:
             _share(file, "late.per_day", late.get("per_day", 0.0)),
             _share(file, "late.most", late.get("most", 1.0)),
         ),
+        _key(file, said.get("numbers", {})),
     )
+
+
+def _key(file: Path, said: Mapping[str, Any]) -> str:
+    if unknown := sorted(set(said) - {"by_learner", "key"}):
+        raise GradingError(f"{file.name}: numbers.{unknown[0]} is not known; by_learner and key are")
+    switch, key = said.get("by_learner", False), said.get("key", "")
+    if not isinstance(switch, bool):
+        raise GradingError(f"{file.name}: numbers.by_learner = {switch!r}, write true or false")
+    try:
+        key = check_key(key)
+    except GradingError as error:
+        raise GradingError(f"{file.name}: numbers.key: {error}") from None
+    if switch and not key:
+        raise GradingError(f'{file.name}: numbers.by_learner asks for a key: any text, such as key = "2027-spring"')
+    return key if switch else ""
 
 
 def _share(file: Path, name: str, value: Any) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import tilelab
 from tilelab.cudacpp.processes import Limits, Task, run
 from tilelab.grading.errors import GradingError
+from tilelab.grading.values import number
 
 #: Seconds and bytes that a learner's Python may take.
 LIMITS = Limits(seconds=10.0, memory=2 * 1024**3, file_size=64 * 1024**2)
@@ -34,10 +35,20 @@ def read_python(source: object, function: str) -> str:
     try:
         top = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise GradingError(f"the source cannot be read as Python: {error}") from None
+        said = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+        raise GradingError(f"the source cannot be read as Python: {said}") from None
     if not any(isinstance(node, ast.FunctionDef) and node.name == function for node in top):
         raise GradingError(f"the source does not define a function {function!r}")
     return source
+
+
+def python_fault(source: object, function: str) -> str:
+    """Say why a source does not define that function, or ``""``."""
+    try:
+        read_python(source, function)
+    except GradingError as error:
+        return str(error)
+    return ""
 
 
 def run_python(module: str, source: str, job: dict[str, Any]) -> Any:
@@ -75,6 +86,45 @@ def run_python(module: str, source: str, job: dict[str, Any]) -> Any:
     except (KeyError, ValueError, RecursionError):
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.code}"]
         raise GradingError(f"your function ended the process before there was a result: {last[0]:.200}") from None
+
+
+def products(source: str, function: str, launches: list[dict[str, Any]]) -> list[Any]:
+    """Run a kernel for the simulated GPU, in a process of its own for all launches.
+
+    Parameters
+    ----------
+    source : str
+        The text of its module.
+    function : str
+        The kernel's name.
+    launches : list of dict
+        ``shape`` (M, N, K), ``A`` and ``B`` as flat lists, ``grid`` and ``block``.
+
+    Returns
+    -------
+    list
+        For each launch C as an array, NaN where it holds no finite number, or a dict that says what went wrong.
+
+    Raises
+    ------
+    GradingError
+        The source cannot be read, or the process gave no results. The message is for the learner.
+    """
+    import numpy as np
+
+    results = run_python("simulated_matmul", read_python(source, function), {"launches": launches})
+    if not isinstance(results, list) or len(results) != len(launches):
+        raise GradingError("the kernel disturbed the record of its results")
+    found: list[Any] = []
+    for launch, result in zip(launches, results, strict=True):
+        said = result if isinstance(result, dict) else {}
+        (m, n, _), values = launch["shape"], said.get("C")
+        if isinstance(values, list) and len(values) == m * n:
+            plain = [np.nan if number(value) is None else value for value in values]
+            found.append(np.array(plain, np.float64).reshape(m, n))
+        else:
+            found.append(said)
+    return found
 
 
 def _whole(text: str) -> int | float:

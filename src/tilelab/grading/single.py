@@ -10,6 +10,7 @@ from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import Job, run_notebook
 from tilelab.grading.judge import Judge, Judged
+from tilelab.grading.learner import VARIABLE, key_in, me
 from tilelab.grading.nbgrader import judge_notebook
 from tilelab.grading.problems import names, split
 from tilelab.grading.restore import plan_of, restore
@@ -64,12 +65,15 @@ def check_notebook(path: str | Path, course: Path | None = None, sandboxed: bool
     notebook = read_submitted(file.resolve() if file.exists() else file)  # a link of one's own is no harm
     name = _problem_of(file, notebook)
     root = course or find_course(file.parent)
-    judge = Judge(root / "autograder" / "checks")
+    key, learner = key_in(cell.source for cell in notebook.cells), me()
+    if key and not learner:
+        raise GradingError(f"{file.name} is one learner's own: say whose, by {VARIABLE}=… before the command")
+    judge = Judge(root / "autograder" / "checks", learner)
     judge.load(name)
-    released = _released(root, name)
+    released = _released(root, name, key)
     restore(notebook, plan_of(released))
     notebook.metadata["kernelspec"] = released.metadata["kernelspec"]
-    job = Job("", "", file.parent, (), judge.checks, root / "autograder" / LIMITS, sandboxed=sandboxed)
+    job = Job(learner, "", file.parent, (), judge.checks, root / "autograder" / LIMITS, sandboxed=sandboxed)
     run_notebook(notebook, job, name, file.parent)
     return list(judge_notebook(notebook, judge).values())
 
@@ -86,9 +90,9 @@ def _problem_of(file: Path, notebook: NotebookNode) -> str:
     return found[0]
 
 
-def _released(root: Path, name: str) -> NotebookNode:
+def _released(root: Path, name: str, key: str) -> NotebookNode:
     """Make the learner's copy afresh: the one in the clone may be the very notebook that is judged."""
     master = root / "solutions" / f"{name}.md"
     if not master.is_file():
         raise GradingError(f"{str(root)!r} is no whole clone of the course: it has no {master.relative_to(root)}")
-    return learners_copy_of(master, root / "autograder")
+    return learners_copy_of(master, root / "autograder", key)

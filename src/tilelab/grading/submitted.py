@@ -8,17 +8,25 @@ import json
 import os
 import stat
 from collections.abc import Collection
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode, v4
+from nbgrader.utils import parse_utc
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.sandbox.files import beginning, regular_files
 
 #: Key in a notebook's and a cell's metadata under which the grader notes what happened on the way.
 NOTES = "tilelab"
 MAX_FILE_BYTES = 50_000_000
+#: More than any notebook of a course has. What is below costs little to run, to show and to keep.
+MAX_VALUES, MAX_CELLS, MAX_CELL_CHARACTERS, MAX_CHARACTERS = 2_000_000, 1_000, 30_000, 300_000
+#: Files of another name that are looked into for a missing notebook.
+MAX_CANDIDATES = 20
 #: What JSON calls its values.
 JSON_WORDS = {type(None): "null", bool: "truth value", int: "number", float: "number", str: "string", list: "list"}
 
@@ -46,7 +54,7 @@ def read_submitted(path: str | Path) -> NotebookNode:
     if not os.path.lexists(file):
         raise GradingError(f"no notebook {file.name} was handed in{_others(file)}")
     try:
-        content = json.loads(_decoded(_bytes_of(file)))
+        content = json.loads(_decoded(_counted(_bytes_of(file), file.name)))
     except UnicodeDecodeError:
         raise GradingError(f"{file.name} is not UTF-8 text; save it again from Jupyter") from None
     except RecursionError:
@@ -55,7 +63,17 @@ def read_submitted(path: str | Path) -> NotebookNode:
         raise GradingError(f"{file.name} is no complete notebook file ({error}); save it again from Jupyter") from None
     if not isinstance(content, dict):
         raise GradingError(f"{file.name} is not a notebook: it holds a JSON {JSON_WORDS[type(content)]}")
-    return v4.new_notebook(cells=[_fresh(cell, number) for number, cell in enumerate(_cells(content, file.name))])
+    cells = _cells(content, file.name)
+    if len(cells) > MAX_CELLS:
+        raise GradingError(f"{file.name} has {len(cells):,} cells; at most {MAX_CELLS:,} are graded")
+    fresh = [_fresh(cell, number) for number, cell in enumerate(cells)]
+    longest, all_together = max([len(cell.source) for cell in fresh], default=0), sum(len(c.source) for c in fresh)
+    if longest > MAX_CELL_CHARACTERS or all_together > MAX_CHARACTERS:
+        raise GradingError(
+            f"{file.name} holds {all_together:,} characters, {longest:,} of them in one cell; "
+            f"at most {MAX_CHARACTERS:,} are graded, and {MAX_CELL_CHARACTERS:,} in a cell"
+        )
+    return v4.new_notebook(cells=fresh)
 
 
 def _bytes_of(file: Path) -> bytes:
@@ -64,10 +82,20 @@ def _bytes_of(file: Path) -> bytes:
     if not stat.S_ISREG(kind):
         what = "a link" if stat.S_ISLNK(kind) else "a folder" if stat.S_ISDIR(kind) else "a device or a pipe"
         raise GradingError(f"{file.name} is {what}, not a notebook file; hand in the file itself")
-    with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
-        content = opened.read(MAX_FILE_BYTES + 1)
+    try:
+        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+            content = opened.read(MAX_FILE_BYTES + 1)
+    except PermissionError:
+        raise GradingError(f"{file.name} may not be read by the grader: its permissions forbid it") from None
     if len(content) > MAX_FILE_BYTES:
         raise GradingError(f"{file.name} is larger than {MAX_FILE_BYTES // 1_000_000} MB; clear its outputs first")
+    return content
+
+
+def _counted(content: bytes, name: str) -> bytes:
+    """Return what a file holds, unless reading it would take far more memory than the file."""
+    if sum(map(content.count, (b",", b"{", b"["))) > MAX_VALUES:
+        raise GradingError(f"{name} holds more than {MAX_VALUES:,} values; clear its outputs first")
     return content
 
 
@@ -110,9 +138,8 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
     if os.path.lexists(right) or not folder.is_dir():
         return right, ""
     candidates = []
-    for file in sorted(folder.glob("*.ipynb")):
-        if file.stem in others or file.is_symlink() or not file.is_file():
-            continue
+    renamed = (file for file in _notebooks_in(folder) if file.stem not in others)
+    for file in islice(renamed, MAX_CANDIDATES):
         try:
             cells = read_submitted(file).cells
         except GradingError:
@@ -122,6 +149,23 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
     if len(candidates) == 1:
         return candidates[0], f"{right.name} was missing: {candidates[0].name} was taken for it"
     return right, ""
+
+
+def handed_in_at(folder: Path) -> tuple[datetime | None, str]:
+    """Return when a folder was handed in, by its ``timestamp.txt`` (in UTC), and a note where that cannot be read.
+
+    nbgrader's own reader ends the program on such a file.
+    """
+    file = folder / "timestamp.txt"
+    if not os.path.lexists(file):
+        return None, ""
+    try:
+        when = parse_utc(beginning(file, 200).decode().strip())
+        if when.year < 1970:
+            raise ValueError(f"the year {when.year}")
+    except (ValueError, OverflowError, TypeError, AttributeError) as error:
+        return None, f"timestamp.txt cannot be read, so this counts as handed in on time ({type(error).__name__})"
+    return when, ""
 
 
 def substitute(reason: str) -> NotebookNode:
@@ -139,9 +183,13 @@ def notes(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get(NOTES, {}).get("notes", []))
 
 
+def _notebooks_in(folder: Path) -> list[Path]:
+    return [file for file, _ in regular_files(folder, deepest=1) if file.suffix == ".ipynb"]
+
+
 def _others(file: Path) -> str:
     """Name the notebooks beside a missing one: a renamed copy is the usual reason."""
-    found = sorted(other.name for other in file.parent.glob("*.ipynb")) if file.parent.is_dir() else []
+    found = [other.name for other in _notebooks_in(file.parent)]
     return f"; the folder holds {', '.join(found[:5])}. Rename it to {file.name} and hand it in again" if found else ""
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
+from tilelab.grading.learner import with_key
+
 #: A line that begins or ends a solution region.
 MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 #: The tag of cells that are on the solution page only.
@@ -33,14 +35,26 @@ def read_master(master: Path) -> NotebookNode:
     return notebook
 
 
-def source_of(master: Path) -> NotebookNode:
-    """Return the nbgrader source: the master without its worked-solution cells."""
+def source_of(master: Path, key: str = "") -> NotebookNode:
+    """Return the nbgrader source: the master without its worked-solution cells.
+
+    Parameters
+    ----------
+    master : path
+        The master.
+    key : str
+        The course's key, where it gives every learner numbers of their own: it goes into the call of ``given``.
+    """
     notebook = read_master(master)
     notebook.cells = [cell for cell in notebook.cells if WORKED not in cell.metadata.get("tags", [])]
+    if key:
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.source = with_key(cell.source, key)
     return notebook
 
 
-def learners_copy_of(master: Path, course: Path) -> NotebookNode:
+def learners_copy_of(master: Path, course: Path, key: str = "") -> NotebookNode:
     """Return the learner's copy, by the steps of ``nbgrader generate_assignment`` that need no gradebook.
 
     Parameters
@@ -49,12 +63,14 @@ def learners_copy_of(master: Path, course: Path) -> NotebookNode:
         The master.
     course : path
         The folder with the course's ``nbgrader_config.py``, which says what stands in place of a solution.
+    key : str
+        As for `source_of`.
     """
     from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
     from traitlets.config.loader import PyFileConfigLoader
 
     config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
-    notebook = source_of(master)
+    notebook = source_of(master, key)
     resources: dict[str, Any] = {}
     for step in (LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ComputeChecksums):
         notebook, resources = step(config=config).preprocess(notebook, resources)

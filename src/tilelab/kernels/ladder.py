@@ -33,6 +33,9 @@ class Rung:
         The launch rule, as in :class:`~tilelab.cudacpp.kernel.Kernel`.
     defines
         Macros that make this rung of its source.
+    passes
+        Passes through the load/store pipe, to L1 or to shared memory, for each multiply-add of a warp: from the reads
+        of its inner loop, and held to a profiler's count by a test.
     """
 
     name: str
@@ -41,6 +44,12 @@ class Rung:
     block: Shape
     shared: Size = 0
     defines: Mapping[str, object] = field(default_factory=dict)
+    passes: float = 0.0
+
+    @property
+    def loads_from(self) -> str:
+        """Where its inner loop reads: ``L1`` or ``shared memory``."""
+        return "shared memory" if "__shared__" in self.source else "L1"
 
     @cached_property
     def source(self) -> str:
@@ -78,9 +87,32 @@ class Rung:
         return notes
 
 
+def fitting(p: Any) -> Any:
+    """A problem whose arrays are as large as M, N and K say; flat ones of the right length will do.
+
+    Raises
+    ------
+    LaunchError
+        They are not: the kernel would read and write past them.
+    """
+    for side in "MNK":
+        if getattr(p, side) < 1:
+            raise LaunchError(f"{side} = {getattr(p, side)}: there is nothing to compute on")
+    for name, rows, columns in (("A", "M", "K"), ("B", "K", "N"), ("C", "M", "N")):
+        shape, due = getattr(p, name), (getattr(p, rows), getattr(p, columns))
+        if shape not in (due, (due[0] * due[1],)):
+            raise LaunchError(f"{name} has shape {shape}, but {rows}×{columns} is {due[0]}×{due[1]}")
+    return p
+
+
 def _tiles(high: int, wide: int) -> Callable[[Any], tuple[int, int]]:
     """A grid of blocks that each compute ``high`` rows and ``wide`` columns, x along the columns."""
-    return lambda p: (ceil_div(p.N, wide), ceil_div(p.M, high))
+    return lambda p: (ceil_div(fitting(p).N, wide), ceil_div(p.M, high))
+
+
+def _tiles_sideways(side: int) -> Callable[[Any], tuple[int, int]]:
+    """The same with x along the rows."""
+    return lambda p: (ceil_div(fitting(p).M, side), ceil_div(p.N, side))
 
 
 @dataclass(frozen=True)
@@ -126,9 +158,9 @@ class WarpTile:
         Raises
         ------
         LaunchError
-            N is no multiple of what a copy moves.
+            N is no multiple of what a copy moves, or an array has another shape.
         """
-        if p.N % self.vector:
+        if fitting(p).N % self.vector:
             raise LaunchError(f"N = {p.N} is no multiple of {self.vector}, which this tile's copies need: take NARROW")
         return self.blocks(p.M, p.N)
 
@@ -180,8 +212,10 @@ class WarpTiledRung(Rung):
 
     def kernel_for(self, M: int, N: int, K: int, aligned: bool = True) -> Kernel:
         """The kernel that covers an M×N result in the least time; ``aligned`` says that arrays start at 16 bytes."""
-        fitting = [tile for tile in self.tiles if tile.vector == 1 or (aligned and N % tile.vector == 0)]
-        return min(fitting, key=lambda tile: tile.cost(M, N)).kernel
+        if min(M, N, K) < 1:
+            raise LaunchError(f"{M}×{N}×{K}: there is nothing to compute on")
+        able = [tile for tile in self.tiles if tile.vector == 1 or (aligned and N % tile.vector == 0)]
+        return min(able, key=lambda tile: tile.cost(M, N)).kernel
 
     def __call__(self, A: Any, B: Any, C: Any, M: int, N: int, K: int) -> None:
         """Compute C = A·B on the GPU, or emulated, wherever the arrays live and wherever they start."""
@@ -191,7 +225,7 @@ class WarpTiledRung(Rung):
 
 #: From the ground up.
 LADDER: tuple[Rung, ...] = (
-    Rung("naive_uncoalesced", "naive_uncoalesced", lambda p: (ceil_div(p.M, 16), ceil_div(p.N, 16)), (16, 16)),
+    Rung("naive_uncoalesced", "naive_uncoalesced", _tiles_sideways(16), (16, 16)),
     Rung("naive", "naive", _tiles(16, 16), (16, 16)),
     Rung("tiled_8", "tiled", _tiles(8, 8), (8, 8), defines={"TILE": 8}),
     Rung("tiled_16", "tiled", _tiles(16, 16), (16, 16), defines={"TILE": 16}),

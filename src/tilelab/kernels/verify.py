@@ -43,16 +43,30 @@ def check_product(C: Any, A: Any, B: Any) -> Verdict:
     C
         M×N, float32, as a kernel left it.
     A, B
-        M×K and K×N, the kernel's inputs; on the CPU.
+        M×K and K×N, the kernel's inputs; on the CPU. M, N and K are 1 at least, for of nothing anything is right.
 
     Returns
     -------
     Verdict
         Right only if every element is finite and within its own bound. Where the exact result is not finite itself
         (an overflow, an infinite input) the element has to be equal to it.
+
+    Raises
+    ------
+    ValueError
+        What is given is no matrix of real numbers, or A and B have no product.
     """
     import numpy as np
 
+    for name, given in (("C", C), ("A", A), ("B", B)):
+        array = np.asarray(given)
+        if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "fiub":
+            what = f"{array.dtype} of shape {array.shape}"
+            raise ValueError(
+                f"{name} is {what}; a product is checked on matrices of real numbers with at least one element"
+            )
+    if np.shape(A)[1] != np.shape(B)[0]:
+        raise ValueError(f"A has shape {np.shape(A)} and B {np.shape(B)}: they have no product")
     a, b = np.asarray(A, np.float64), np.asarray(B, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = a @ b

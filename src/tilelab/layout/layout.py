@@ -162,7 +162,7 @@ class Layout(Shaped, Frozen):
 
     @property
     def cosize(self) -> int:
-        """How many elements a buffer needs: 1 + Σ (extent - 1) · |stride|, so 19 for ``(4,4):(5,1)``."""
+        """How many elements a buffer needs: ``1 + Σ (extent - 1) · |stride|``, so 19 for ``(4,4):(5,1)``."""
         return product(self.coshape)
 
     def flat(self) -> tuple[tuple[int, ...], tuple[Any, ...]]:

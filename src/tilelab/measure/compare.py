@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from tilelab.cudacpp import device
+from tilelab.cudacpp.kernel import Kernel
 from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
 from tilelab.measure import gpu
+from tilelab.measure.bounds import Bound, estimated
+from tilelab.measure.occupancy import resident
 from tilelab.measure.records import table
 from tilelab.measure.rounds import DEFAULT_RULE, Rule, Sample, Timing, measure_in_turns
 from tilelab.measure.statistics import Estimate, ratio
@@ -26,14 +30,19 @@ LIBRARY = ("cuBLAS through torch", "cuBLAS through CuPy")
 
 @dataclass(frozen=True)
 class Row:
-    """One candidate on one shape. ``trouble`` says why its time counts for nothing; empty if it counts."""
+    """One candidate on one shape.
+
+    ``occupancy`` is the share of an SM's warps that can be there at once, 0 where nobody knows. ``trouble`` says why
+    its time counts for nothing; empty if it counts.
+    """
 
     name: str
     shape: Shape3
     timing: Timing
     of_library: Estimate
     of_ceiling: float
-    bound: str
+    bound: Bound
+    occupancy: float
     trouble: str
 
     @property
@@ -58,7 +67,11 @@ class Row:
             "percent_of_cublas": 100 * self.of_library.value,
             "percent_95": [100 * self.of_library.low, 100 * self.of_library.high],
             "percent_of_ceiling": 100 * self.of_ceiling,
-            "bound": self.bound,
+            "bound": self.bound.by,
+            "busiest": self.bound.busiest,
+            "busy_percent": 100 * self.bound.share,
+            "bound_told_by": self.bound.told_by,
+            "occupancy_percent": 100 * self.occupancy,
             "trouble": self.trouble,
         }
 
@@ -87,10 +100,10 @@ class Comparison:
             "tflops",
             "percent_of_cublas",
             "percent_of_ceiling",
-            "bound",
             "trouble",
         )
-        return table([{key: row.as_dict()[key] for key in shown} for row in self.rows])
+        lines = [{key: row.as_dict()[key] for key in shown} | {"bound": str(row.bound)} for row in self.rows]
+        return table([{key: line[key] for key in (*shown[:-1], "bound", "trouble")} for line in lines])
 
 
 class _ByTorch:
@@ -198,6 +211,16 @@ def _prepare(product: Product, problem: Problem) -> list[Callable[[], object]]:
     return calls
 
 
+def _occupancy(product: Product, problem: Problem) -> float:
+    """The share of an SM's warps that a kernel of ours can have there; 0 for what is no kernel of ours."""
+    chosen = product.kernel_for(*problem.shape) if hasattr(product, "kernel_for") else product
+    if not isinstance(chosen, Kernel):
+        return 0.0
+    loaded = device.load(chosen)
+    launch = chosen.plan(*problem.sets[0], *problem.shape)[1]
+    return resident(loaded.chip, launch.threads, loaded.registers, loaded.static_shared + launch.shared).share
+
+
 def _bound(product: Product, *arguments: Any) -> Callable[[], object]:
     return lambda: product(*arguments)
 
@@ -282,6 +305,14 @@ def _compare_one(
             timing,
             ratio(base, [sample.device for sample in timing.samples]),
             flops / peak / (timing.device.value * 1e-3),
-            "arithmetic" if flops / peak >= compulsory / bandwidth else "memory",
+            estimated(
+                shape,
+                timing.device.value,
+                peak,
+                bandwidth,
+                getattr(products[name], "passes", 0.0),
+                part=getattr(products[name], "loads_from", "shared memory"),
+            ),
+            _occupancy(products[name], problem),
             "; ".join(trouble for trouble in troubles if trouble),
         )

@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -95,11 +95,40 @@ def read_record(file: Path) -> dict[str, Any]:
         The file is not one: the message names what it lacks.
     """
     found = json.loads(file.read_text())
+    if not isinstance(found, dict):
+        found = {}
     lacking = [key for key in ("rows", "targets", "where", "recorded") if key not in found]
     lacking += [f"recorded.{key}" for key in RECORDED if key not in found.get("recorded", {})]
     if lacking:
         raise ValueError(f"{file.name} is no recorded run: it has no {', '.join(lacking)}")
     return dict(found)
+
+
+def around() -> Iterator[Path]:
+    """The current folder and those above it, nearest first."""
+    here = Path.cwd()
+    yield here
+    yield from here.parents
+
+
+def records_folder() -> Path | None:
+    """The folder of recorded runs: around the current one, else around the package's sources; or nothing."""
+    places = (folder / "benchmarks" / "records" for folder in (*around(), Path(__file__).parents[3]))
+    return next((place for place in places if place.is_dir()), None)
+
+
+def recorded(name: str) -> dict[str, Any] | None:
+    """The recorded run of a name, such as ``builds_h200``; nothing where there is none."""
+    folder = records_folder()
+    file = None if folder is None else folder / f"{name}.json"
+    return read_record(file) if file is not None and file.exists() else None
+
+
+def badge(run: Mapping[str, Any]) -> str:
+    """Where and when a run was recorded, for the line above its numbers."""
+    where = run["recorded"]
+    toolkit = f", CUDA {where['toolkit']}" if where["toolkit"] else ""
+    return f"recorded on {where['device']}, {where['date'][:10]}{toolkit}"
 
 
 def commit() -> str:

@@ -2,7 +2,7 @@
 //
 // The kernel is compiled with -fsanitize=thread and -fsanitize=bounds,alignment, which put a call before each access
 // and each index of an array with known bounds. Those calls are usually answered by the sanitizers' libraries; here
-// this file answers them, for it knows what a barrier is. It keeps the last write and the last reads of every byte.
+// hooks.h answers them, for this file knows what a barrier is. It keeps the last write and the last reads of every byte.
 #include "runtime.h"
 
 #include <initializer_list>
@@ -12,189 +12,221 @@
 
 struct Access {
     unsigned block, phase, warp_phase;
+    unsigned atomics;  // global atomics of all threads before it
+    int code;          // offset in kernel.so, or minus a line
     uint16_t thread;
     bool atomic, valid;
-    const void* code;
 };
 struct Shadow {
-    Access write, read, other_read;  // other_read: by another thread than read, in the same phase
-    bool pending;                    // an asynchronous copy is on its way to it
+    Access write, read;
+    Access plain_write;        // the last one that was no atomic, where atomics came after it
+    Access other_read;         // by another thread than read, in the same phase; of another warp if there is any
+    Access foreign_read;       // by another block than read
+    uint16_t copies_to, copies_from;  // asynchronous copies under way
 };
-static Shadow *global_shadow, *static_shadow, *dynamic_shadow;
-static bool ordered_by_atomics[1024];  // the thread has met other blocks through an atomic: trust it
+static Shadow *given_shadow, *static_shadow, *dynamic_shadow, *device_shadow;
 
-static Shadow* shadows(size_t bytes) {
-    void* memory = mmap(nullptr, bytes * sizeof(Shadow) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) give_up("the arrays are too large to check (%zu bytes): check on smaller ones", bytes);
-    return (Shadow*)memory;
+template <class T> static T* zeroed(size_t count) {
+    void* memory = mmap(nullptr, count * sizeof(T) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) give_up("the arrays are too large to check (%zu elements): check on smaller ones", count);
+    return (T*)memory;
 }
+
+// ---- what orders blocks: global atomics, and nothing else
+// Of each block the number of its latest atomic: what it did before that, others may rely on who met it by an atomic.
+static unsigned atomics, *latest_atomic;
+static size_t blocks;
+static bool met[1024];  // the thread, or one it waited for at a barrier, has met other blocks by an atomic
+
 void check_start() {
-    global_shadow = shadows(job.arena_bytes);
-    static_shadow = shadows((size_t)(job.shared_end - job.shared_begin));
-    dynamic_shadow = shadows(256 * 1024);
+    if (!job.checked) return;
+    given_shadow = zeroed<Shadow>((size_t)(job.given.end - job.given.begin));
+    static_shadow = zeroed<Shadow>((size_t)(job.shared.end - job.shared.begin));
+    device_shadow = zeroed<Shadow>((size_t)(job.device.end - job.device.begin));
+    dynamic_shadow = zeroed<Shadow>(DYNAMIC_MOST);
+    blocks = (size_t)job.grid[0] * job.grid[1] * job.grid[2];
+    latest_atomic = zeroed<unsigned>(blocks);
 }
+void check_block_start() { memset(met, 0, sizeof met); }
+static void share(unsigned from, unsigned end) {
+    bool any = false;
+    for (unsigned i = from; i < end; ++i) any |= met[i];
+    if (any) memset(met + from, 1, end - from);
+}
+void check_barrier() { share(0, 1024); }
+void check_warp(unsigned warp) { share(warp * 32, warp * 32 + 32); }
 
 // ---- what an address means
-struct Place { Shadow* shadow; const Array* array; size_t offset; bool shared; };
+struct Place {
+    Shadow* shadow;  // of that byte; none where the kernel may not go
+    const Array* array;
+    long offset;  // bytes from the start of the array
+    bool shared;
+};
 static Array dynamic_array = {"dynamic shared memory", tilelab_dynamic_shared, 0, 1};
 
-static const Array* array_at(const Array* arrays, int count, const char* p) {
-    for (int i = 0; i < count; ++i)
-        if (p >= arrays[i].begin && p < arrays[i].begin + arrays[i].bytes) return &arrays[i];
-    return nullptr;
-}
-
-// For an address outside all arrays: the one that ends closest before it, or starts closest after it.
-static const Array* nearest(const char* p) {
+// The array that holds an address, or else the one that ends closest before it or starts closest after it.
+static const Array* nearest(const Arrays& arrays, const char* p) {
     const Array* best = nullptr;
     size_t best_distance = ~(size_t)0;
-    for (int i = 0; i < job.array_count; ++i) {
-        const Array& a = job.arrays[i];
-        const size_t distance = (size_t)(p < a.begin ? a.begin - p : p - a.begin - (long)a.bytes);
+    for (int i = 0; i < arrays.count; ++i) {
+        const Array& a = arrays.list[i];
+        const size_t distance = p < a.begin ? (size_t)(a.begin - p) : p < a.begin + a.bytes ? 0 : (size_t)(p - a.begin) - a.bytes + 1;
         if (distance < best_distance) best = &a, best_distance = distance;
     }
     return best;
 }
+static bool inside(const Array* array, const char* p) { return array && p >= array->begin && p < array->begin + array->bytes; }
+
+// Where an address lies; without an array for a thread's own memory, or where nothing is near.
+static Place locate(const char* p) {
+    const size_t beyond = 16 * 1024;  // behind the last static shared array, as behind all others
+    Place place = {};
+    if (p >= job.given.begin - job.moat && p < job.given.end + job.moat) {
+        place.array = nearest(job.given, p);
+        if (inside(place.array, p)) place.shadow = given_shadow + (p - job.given.begin);
+    } else if (p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + DYNAMIC_MOST) {
+        dynamic_array.bytes = job.dynamic_bytes;
+        place.array = &dynamic_array, place.shared = true;
+        if (inside(place.array, p)) place.shadow = dynamic_shadow + (p - tilelab_dynamic_shared);
+    } else if (job.device.holds(p) && inside(nearest(job.device, p), p)) {
+        place.array = nearest(job.device, p);
+        if (place.array->name[0] == '-') return {};  // the compiler's own
+        place.shadow = device_shadow + (p - job.device.begin);
+    } else if (job.shared.count && p >= job.shared.begin && p < job.shared.end + beyond) {
+        place.array = nearest(job.shared, p), place.shared = true;
+        if (inside(place.array, p)) place.shadow = static_shadow + (p - job.shared.begin);
+    }
+    if (place.array) place.offset = p - place.array->begin;
+    return place;
+}
+
+static void describe(char* text, size_t room, const Place& place) {
+    text[0] = 0;
+    if (place.array)
+        snprintf(text, room, "array=%s\toffset=%ld\telement=%zu\tlength=%zu", place.array->name, place.offset,
+                 place.array->element, place.array->bytes);
+}
+void describe(char* text, size_t room, const void* address) { describe(text, room, locate((const char*)address)); }
 
 // ---- findings, each pair of lines once
-static void once(const char* kind, const void* code, const void* other, const Array* array, long offset, const char* more) {
-    static struct { const char* kind; const void *code, *other; } seen[64];
+static bool said(const char* kind, int code, int other) {
+    static struct { const char* kind; int code, other; } seen[64];
     static int count;
     for (int i = 0; i < count; ++i)
-        if (seen[i].kind == kind && seen[i].code == code && seen[i].other == other) return;
-    if (count == 64) return;
+        if (seen[i].kind == kind && seen[i].code == code && seen[i].other == other) return true;
+    if (count == 64) return true;
     seen[count++] = {kind, code, other};
-    finding(kind, code, "array=%s\toffset=%ld\telement=%zu\t%s", array ? array->name : "", offset, array ? array->element : 1, more);
+    return false;
+}
+static void once(const char* kind, int code, int other, const Place& place, const char* more) {
+    if (said(kind, code, other)) return;
+    char where[160];
+    describe(where, sizeof where, place);
+    finding(kind, code, "%s\t%s", where, more);
 }
 
 // ---- races
 static bool ordered(const Access& before, const Access& now) {
-    if (before.block != now.block) return ordered_by_atomics[now.thread] || before.atomic;
+    if (before.block != now.block) return met[now.thread] && latest_atomic[before.block] > before.atomics;
     if (before.thread == now.thread || before.phase != now.phase) return true;
     return before.thread / 32 == now.thread / 32 && before.warp_phase != now.warp_phase;
 }
 static void race(const Access& before, const Access& now, const Place& place, const char* first, const char* second) {
     char more[256];
-    snprintf(more, sizeof more, "first=%s\tsecond=%s\tother_code=%ld\tother_thread=%u\tother_block=%u", first, second,
-             code_offset(before.code), before.thread, before.block);
-    once("race", now.code, before.code, place.array, (long)place.offset, more);
+    snprintf(more, sizeof more, "first=%s\tsecond=%s\tother_code=%d\tother_thread=%u\tother_block=%u", first, second,
+             before.code, before.thread, before.block);
+    once("race", now.code, before.code, place, more);
 }
 
 enum Kind { READ, WRITE, ATOMIC };
+static const char* const verb[] = {"read", "write", "atomic"};
+
+static void keep_read(Shadow& s, const Access& now) {
+    if (s.read.valid && s.read.block != now.block) s.foreign_read = s.read, s.read.valid = false;
+    if (!s.read.valid || s.read.phase != now.phase) s.read = now, s.other_read.valid = false;
+    else if (s.read.thread != now.thread && (!s.other_read.valid || s.read.thread / 32 != now.thread / 32)) s.other_read = now;
+}
+
 static void touch(const Place& place, Kind kind, const Access& now) {
     Shadow& s = *place.shadow;
     if (place.shared) {  // what an earlier block left there is gone
-        if (s.write.block != now.block) s.write.valid = s.pending = false;
+        if (s.write.block != now.block) s.write.valid = s.plain_write.valid = false;
         if (s.read.block != now.block) s.read.valid = s.other_read.valid = false;
-        if (kind != WRITE && (!s.write.valid || s.pending))
-            once(s.pending ? "pending" : "unwritten", now.code, nullptr, place.array, (long)place.offset, "");
+        if (kind != WRITE && !s.write.valid && !s.copies_to) once("unwritten", now.code, 0, place, "");
+    }
+    if (s.copies_to || (s.copies_from && kind != READ)) {
+        char more[64];
+        snprintf(more, sizeof more, "access=%s\tend=%s", verb[kind], s.copies_to ? "to" : "from");
+        once("pending", now.code, s.copies_to ? 1 : 2, place, more);
     }
     const bool both_atomic = kind == ATOMIC && s.write.atomic;
-    if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, "write", kind == READ ? "read" : "write");
+    if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, verb[s.write.atomic ? ATOMIC : WRITE], verb[kind]);
+    else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, "write", verb[kind]);
     if (kind != READ) {
-        for (const Access* read : {&s.read, &s.other_read})
-            if (read->valid && !(kind == ATOMIC && read->atomic) && !ordered(*read, now)) race(*read, now, place, "read", "write");
+        for (const Access* read : {&s.read, &s.other_read, &s.foreign_read})
+            if (read->valid && !(kind == ATOMIC && read->atomic) && !ordered(*read, now)) race(*read, now, place, "read", verb[kind]);
+        if (kind == WRITE) s.plain_write.valid = false;
+        else if (s.write.valid && !s.write.atomic) s.plain_write = s.write;
         s.write = now;
     }
-    if (kind != WRITE) {
-        const bool together = s.read.valid && s.read.block == now.block && s.read.phase == now.phase;
-        if (together && s.read.thread != now.thread) s.other_read = now;
-        else if (!together) s.read = now, s.other_read.valid = false;
-    }
+    if (kind != WRITE) keep_read(s, now);
 }
 
-static void access(const void* address, size_t bytes, Kind kind, const void* code) {
-    if (!fibre_now) return;
-    const char* p = (const char*)address;
-    Place place = {};
-    if (p >= job.arena && p < job.arena + job.arena_bytes) {
-        place.array = array_at(job.arrays, job.array_count, p);
-        place.shadow = global_shadow + (p - job.arena);
-    } else if (p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + 256 * 1024) {
-        dynamic_array.bytes = job.dynamic_bytes;
-        place.array = &dynamic_array;
-        place.shadow = dynamic_shadow + (p - tilelab_dynamic_shared);
-        place.shared = true;
-    } else if (p >= job.shared_begin && p < job.shared_end) {
-        place.array = array_at(job.shared, job.shared_count, p);
-        place.shadow = static_shadow + (p - job.shared_begin);
-        place.shared = true;
-        if (!place.array) return;  // padding between arrays; -fsanitize=bounds speaks of those
-    } else {
-        return;  // a local variable, or wild: then the access crashes and is reported as that
-    }
-    const Array* array = place.array ? place.array : nearest(p);
-    const long offset = array ? p - array->begin : 0;
-    char more[64];
-    snprintf(more, sizeof more, "access=%s\tbytes=%zu\tlength=%zu", kind == READ ? "read" : kind == WRITE ? "write" : "atomic", bytes, array ? array->bytes : 0);
-    if (!place.array || offset + bytes > array->bytes) {
-        once("bounds", code, nullptr, array, offset, more);
+static int code_of(const void* code) {
+    return (intptr_t)code < 0 ? (int)(intptr_t)code : (int)((const char*)code - job.library - 1);
+}
+
+static void access(const void* address, size_t bytes, Kind kind, const void* where) {
+    if (!fibre_now || !job.checked) return;
+    Place place = locate((const char*)address);
+    if (!place.array) return;  // a local variable, or wild: then the access crashes and is reported as that
+    const int code = code_of(where);
+    if (!place.shadow || place.offset + (long)bytes > (long)place.array->bytes) {
+        char more[64];
+        snprintf(more, sizeof more, "access=%s\tbytes=%zu", verb[kind], bytes);
+        once("bounds", code, 0, place, more);
         return;
     }
-    if (bytes <= 16 && (uintptr_t)p % bytes) once("misaligned", code, nullptr, array, offset, more);
-    place.offset = (size_t)offset;
+    if (bytes <= 16 && (uintptr_t)address % bytes) {
+        char more[64];
+        snprintf(more, sizeof more, "access=%s\tbytes=%zu", verb[kind], bytes);
+        once("misaligned", code, 0, place, more);
+    }
     const unsigned thread = fibre_number();
-    const Access now = {block_number(), phase, warp_phase[thread / 32], (uint16_t)thread, kind == ATOMIC, true, code};
-    if (kind == ATOMIC && !place.shared) ordered_by_atomics[thread] = true;
+    const Access now = {block_number(), phase, warp_phase[thread / 32], atomics, code, (uint16_t)thread, kind == ATOMIC, true};
     for (size_t i = 0; i < bytes; ++i, ++place.shadow) touch(place, kind, now);
+    // Only now: this atomic does not order itself behind what it races with.
+    if (kind == ATOMIC && !place.shared) met[thread] = true, latest_atomic[now.block] = ++atomics;
 }
 
-static void mark_pending(const void* address, size_t bytes, bool pending) {
-    const char* p = (const char*)address;
-    Shadow* shadow = nullptr;
-    if (p >= tilelab_dynamic_shared && p < tilelab_dynamic_shared + 256 * 1024)
-        shadow = dynamic_shadow + (p - tilelab_dynamic_shared);
-    else if (p >= job.shared_begin && p < job.shared_end)
-        shadow = static_shadow + (p - job.shared_begin);
-    for (size_t i = 0; shadow && i < bytes; ++i) shadow[i].pending = pending;
+// ---- asynchronous copies: they read and write at any time between their start and the wait for them
+static void under_way(const void* address, size_t bytes, uint16_t Shadow::*count, int step) {
+    const Place place = locate((const char*)address);
+    for (size_t i = 0; place.shadow && i < bytes && place.offset + (long)i < (long)place.array->bytes; ++i)
+        place.shadow[i].*count = (uint16_t)(place.shadow[i].*count + step);
 }
-// A copy writes at any time between its start and the wait for it: both count as writes.
 void check_copy_issued(void* to, const void* from, size_t bytes, size_t read, const void* code) {
+    if (!job.checked) return;
     if (read) access(from, read, READ, code);
     access(to, bytes, WRITE, code);
-    mark_pending(to, bytes, true);
+    under_way(to, bytes, &Shadow::copies_to, 1);
+    under_way(from, read, &Shadow::copies_from, 1);
 }
-void check_copy_arrived(void* to, size_t bytes, const void* code) {
-    mark_pending(to, bytes, false);
+void check_copy_dropped(void* to, const void* from, size_t bytes, size_t read) {
+    if (!job.checked) return;
+    under_way(to, bytes, &Shadow::copies_to, -1);
+    under_way(from, read, &Shadow::copies_from, -1);
+}
+void check_copy_arrived(void* to, const void* from, size_t bytes, size_t read, const void* code) {
+    check_copy_dropped(to, from, bytes, read);
+    if (read) access(from, read, READ, code);
     access(to, bytes, WRITE, code);
 }
 
-extern "C" {
-// In the place of a code address: minus the line.
-void tilelab_atomic(const volatile void* address, size_t bytes, int line) {
-    access((const void*)address, bytes, ATOMIC, (const void*)-(intptr_t)line);
+void check_absent(At at, int lane) {
+    if (!job.checked || said("absent", at.line, at.number)) return;
+    finding("absent", -(long)at.line, "lane=%d", lane);
 }
 
-#define HOOK(n) \
-    void __tsan_read##n(void* p) { access(p, n, READ, __builtin_return_address(0)); } \
-    void __tsan_write##n(void* p) { access(p, n, WRITE, __builtin_return_address(0)); } \
-    void __tsan_unaligned_read##n(void* p) { access(p, n, READ, __builtin_return_address(0)); } \
-    void __tsan_unaligned_write##n(void* p) { access(p, n, WRITE, __builtin_return_address(0)); } \
-    void __tsan_volatile_read##n(void* p) { access(p, n, READ, __builtin_return_address(0)); } \
-    void __tsan_volatile_write##n(void* p) { access(p, n, WRITE, __builtin_return_address(0)); }
-HOOK(1) HOOK(2) HOOK(4) HOOK(8) HOOK(16)
-void __tsan_read_range(void* p, size_t n) { access(p, n, READ, __builtin_return_address(0)); }
-void __tsan_write_range(void* p, size_t n) { access(p, n, WRITE, __builtin_return_address(0)); }
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_read(void**) {}
-void __tsan_vptr_update(void**, void*) {}
-
-// -fsanitize=bounds,alignment
-struct Source { const char* file; unsigned line, column; };
-struct Type { uint16_t kind, info; char name[1]; };
-struct OutOfBounds { Source source; const Type *array, *index; };
-struct TypeMismatch { Source source; const Type* type; unsigned char log_alignment, kind; };
-void __ubsan_handle_out_of_bounds(OutOfBounds* data, uintptr_t index) {
-    char more[256];
-    snprintf(more, sizeof more, "line=%u\tindex=%ld\ttype=%s", data->source.line, (long)(int)index, data->array->name);
-    once("index", (const void*)data, nullptr, nullptr, 0, more);
-}
-void __ubsan_handle_type_mismatch_v1(TypeMismatch* data, uintptr_t pointer) {
-    char more[256];
-    snprintf(more, sizeof more, "line=%u\tbytes=%u\taddress=%lx\taccess=%s\ttype=%s", data->source.line, 1u << data->log_alignment,
-             (unsigned long)pointer, data->kind == 1 ? "write" : "read", data->type->name);
-    once("misaligned", (const void*)data, nullptr, array_at(job.arrays, job.array_count, (const char*)pointer), 0, more);
-}
-}
+#include "hooks.h"

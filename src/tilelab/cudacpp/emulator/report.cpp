@@ -21,33 +21,50 @@ long code_offset(const void* code) {
     return (const char*)code - (const char*)info.dli_fbase - 1;
 }
 
-static void where(const void* code) {
-    fprintf(file(), "\tcode=%ld\tblock=%u\tthread=%u\tphase=%u", code_offset(code), block_number(),
+static void begin(const char* kind, long code) {
+    fprintf(file(), "%s\tcode=%ld\tblock=%u\tthread=%u\tphase=%u\t", kind, code, block_number(),
             fibre_now ? fibre_number() : 0, phase);
 }
-
-void finding(const char* kind, const void* code, const char* format, ...) {
-    fprintf(file(), "%s", kind);
-    where(code);
-    fputc('\t', file());
-    va_list list;
-    va_start(list, format);
+static void end(const char* format, va_list list) {
     vfprintf(file(), format, list);
-    va_end(list);
     fputc('\n', file());
     fflush(file());
 }
 
-void give_up(const char* format, ...) {
-    fprintf(file(), "stopped");
-    where(nullptr);
-    fprintf(file(), "\twhy=");
+void finding(const char* kind, long code, const char* format, ...) {
+    begin(kind, code);
     va_list list;
     va_start(list, format);
-    vfprintf(file(), format, list);
+    end(format, list);
     va_end(list);
-    fputc('\n', file());
-    fflush(file());
+}
+
+static void leave() {
     fflush(stdout);
     _exit(3);
+}
+void give_up(const char* format, ...) {
+    begin("stopped", 0);
+    fprintf(file(), "why=");
+    va_list list;
+    va_start(list, format);
+    end(format, list);
+    va_end(list);
+    leave();
+    abort();
+}
+void stop_at(int line, const char* format, ...) {
+    begin("stopped", -(long)line);
+    fprintf(file(), "why=");
+    va_list list;
+    va_start(list, format);
+    end(format, list);
+    va_end(list);
+    leave();
+    abort();
+}
+
+void finished() {
+    fprintf(file(), "finished\ttoken=%s\n", job.token);
+    fclose(file());
 }

@@ -23,7 +23,7 @@ static const int POISON = 0xff;  // a NaN in every float format, -1 in every int
 Job job;
 unsigned phase;
 unsigned warp_phase[32];
-alignas(1024) char tilelab_dynamic_shared[256 * 1024];
+alignas(1024) char tilelab_dynamic_shared[DYNAMIC_MOST];
 
 // ---- fibres
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
@@ -33,7 +33,8 @@ struct Fibre {
     void* stack_pointer;
     ucontext_t* context;
     State state;
-    int line, vote, predicate;
+    At at;
+    int vote, predicate;
     unsigned mask;
     uint64_t value;
     // Asynchronous copies, oldest first; a commit closes a group.
@@ -97,22 +98,22 @@ static void thread_text(char* text, const Fibre* f) {
     sprintf(text, "(%u,%u,%u)", f->where.thread.x, f->where.thread.y, f->where.thread.z);
 }
 
-extern "C" int tilelab_barrier(int line, int vote, int predicate) {
+static bool same(At a, At b) { return a.line == b.line && a.number == b.number; }
+
+extern "C" int tilelab_barrier(At at, int vote, int predicate) {
     Fibre* f = fibre_now;
-    f->state = AT_BARRIER, f->line = line, f->vote = vote, f->predicate = predicate;
+    f->state = AT_BARRIER, f->at = at, f->vote = vote, f->predicate = predicate;
     resume_scheduler();
     return vote_result;
 }
 
 struct Warp { uint64_t values[32]; unsigned present; int lane; };
 static Warp warps[32];
-extern "C" const Warp* tilelab_warp(int line, unsigned mask, uint64_t value) {
+extern "C" const Warp* tilelab_warp(At at, unsigned mask, uint64_t value) {
     Fibre* f = fibre_now;
     const unsigned lane = fibre_number() & 31;
-    if (!(mask >> lane & 1)) {
-        give_up("line %d: lane %u runs a warp operation whose mask 0x%08x leaves it out", line, lane, mask);
-    }
-    f->state = AT_WARP, f->line = line, f->mask = mask, f->value = value;
+    if (!(mask >> lane & 1)) stop_at(at.line, "lane %u runs a warp operation whose mask 0x%08x leaves it out", lane, mask);
+    f->state = AT_WARP, f->at = at, f->mask = mask, f->value = value;
     resume_scheduler();
     return &warps[fibre_number() / 32];
 }
@@ -125,17 +126,24 @@ extern "C" unsigned tilelab_active() {
     return mask;
 }
 
-extern "C" void tilelab_trap(int line) { give_up("line %d: __trap() was called", line); }
+extern "C" void tilelab_absent(At at, int lane) { check_absent(at, lane); }
+extern "C" void tilelab_trap(int line) { stop_at(line, "__trap() was called"); }
+extern "C" void tilelab_assert(int line, const char* what) { stop_at(line, "assert(%s) failed", what); }
 
 extern "C" void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
     Fibre* f = fibre_now;
+    const void* code = __builtin_return_address(0);
     if ((bytes != 4 && bytes != 8 && bytes != 16) || zeros > bytes)
         give_up("__pipeline_memcpy_async moves 4, 8 or 16 bytes and zeroes at most as many, not %zu and %zu", bytes, zeros);
-    if ((uintptr_t)to % bytes || (zeros < bytes && (uintptr_t)from % bytes))
-        finding("misaligned", __builtin_return_address(0), "bytes=%zu\taccess=copy", bytes);
+    for (const void* end : {(const void*)to, from}) {
+        if ((end == from && zeros == bytes) || (uintptr_t)end % bytes == 0) continue;
+        char where[160];
+        describe(where, sizeof where, end);
+        finding("misaligned", code_offset(code), "bytes=%zu\taccess=copy\t%s", bytes, where);
+    }
     if (f->copy_count == 256) give_up("more than 256 asynchronous copies of one thread are in flight: wait for some");
-    check_copy_issued(to, from, bytes, bytes - zeros, __builtin_return_address(0));
-    f->copies[f->copy_count++] = {to, from, bytes, zeros, __builtin_return_address(0), f->groups};
+    check_copy_issued(to, from, bytes, bytes - zeros, code);
+    f->copies[f->copy_count++] = {to, from, bytes, zeros, code, f->groups};
 }
 extern "C" void tilelab_copy_commit() { ++fibre_now->groups; }
 extern "C" void tilelab_copy_wait(unsigned newest_left) {
@@ -143,7 +151,7 @@ extern "C" void tilelab_copy_wait(unsigned newest_left) {
     unsigned done = 0;
     for (; done < f->copy_count && f->copies[done].group + newest_left < f->groups; ++done) {
         const Copy& c = f->copies[done];
-        check_copy_arrived(c.to, c.bytes, c.code);
+        check_copy_arrived(c.to, c.from, c.bytes, c.bytes - c.zeros, c.code);
         memset(c.to, 0, c.bytes);
         memcpy(c.to, c.from, c.bytes - c.zeros);
     }
@@ -162,7 +170,7 @@ static bool release_warp(unsigned warp) {
         bool all = true;
         for (unsigned lane = 0; lane < lanes; ++lane) {
             if (!(f[leader].mask >> lane & 1) || f[lane].state == DONE) continue;
-            all &= f[lane].state == AT_WARP && f[lane].line == f[leader].line && f[lane].mask == f[leader].mask;
+            all &= f[lane].state == AT_WARP && same(f[lane].at, f[leader].at) && f[lane].mask == f[leader].mask;
             present |= 1u << lane;
         }
         if (!all) continue;
@@ -173,6 +181,7 @@ static bool release_warp(unsigned warp) {
         for (unsigned lane = 0; lane < lanes; ++lane)
             if (present >> lane & 1) f[lane].state = READY;
         ++warp_phase[warp];
+        check_warp(warp);
         return true;
     }
     return false;
@@ -184,12 +193,12 @@ static void release_barrier() {
     int count = 0, all = 1, any = 0;
     for (unsigned i = 0; i < thread_count; ++i) {
         const Fibre& f = fibres[i];
-        if (f.state != AT_BARRIER || f.line != first->line) {
+        if (f.state != AT_BARRIER || !same(f.at, first->at)) {
             char missing[64], waiting[64];
             thread_text(missing, &f), thread_text(waiting, first);
             fibre_now = nullptr;
-            finding("divergence", nullptr, "missing=%s\twaiting=%s\tline=%d\tother=%d", missing, waiting, first->line,
-                    f.state == DONE ? 0 : f.line);
+            finding("divergence", 0, "missing=%s\twaiting=%s\tline=%d\tother=%d\tat=%s", missing, waiting, first->at.line,
+                    f.state == DONE ? 0 : f.at.line, f.state == AT_WARP ? "warp" : "block");
             give_up("divergence");
         }
         count += f.predicate, all &= f.predicate, any |= f.predicate;
@@ -197,6 +206,25 @@ static void release_barrier() {
     vote_result = first->vote == 1 ? count : first->vote == 2 ? all : any;
     for (unsigned i = 0; i < thread_count; ++i) fibres[i].state = READY;
     ++phase;
+    check_barrier();
+}
+
+// Nobody runs, nobody waits for the block: some lanes of a warp wait for others that wait elsewhere.
+[[noreturn]] static void stuck() {
+    for (unsigned i = 0; i < thread_count; ++i) {
+        const Fibre& f = fibres[i];
+        if (f.state != AT_WARP) continue;
+        for (unsigned lane = 0; lane < lanes_of(i / 32); ++lane) {
+            const Fibre& other = fibres[i / 32 * 32 + lane];
+            if (!(f.mask >> lane & 1) || other.state == DONE || (same(other.at, f.at) && other.mask == f.mask)) continue;
+            char who[64], missing[64];
+            thread_text(who, &f), thread_text(missing, &other);
+            fibre_now = nullptr;
+            stop_at(f.at.line, "thread %s waits for the lanes of mask 0x%08x, but thread %s waits at line %d%s", who, f.mask,
+                    missing, other.at.line, other.at.line == f.at.line ? ", at another operation or with another mask" : "");
+        }
+    }
+    give_up("all threads wait, and nobody knows for what");
 }
 
 static unsigned order_of[1024];
@@ -211,10 +239,11 @@ static void set_order() {
 }
 
 static void run_block(Index block, char* stacks) {
-    for (int i = 0; i < job.shared_count; ++i) memset(job.shared[i].begin, POISON, job.shared[i].bytes);
+    for (int i = 0; i < job.shared.count; ++i) memset(job.shared.list[i].begin, POISON, job.shared.list[i].bytes);
     memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes);
     phase = 0;
     memset(warp_phase, 0, sizeof warp_phase);
+    check_block_start();
     set_order();
     for (unsigned i = 0; i < thread_count; ++i) {
         Fibre& f = fibres[i];
@@ -233,19 +262,17 @@ static void run_block(Index block, char* stacks) {
         }
         for (unsigned warp = 0; warp * 32 < thread_count; ++warp) ran |= release_warp(warp);
         for (unsigned i = 0; i < thread_count; ++i) alive |= fibres[i].state != DONE;
-        if (!alive) return;
+        if (!alive) break;
         if (!ran) {
             bool at_barrier = false;
             for (unsigned i = 0; i < thread_count; ++i) at_barrier |= fibres[i].state == AT_BARRIER;
             if (at_barrier) { release_barrier(); continue; }
-            char who[64];
-            for (unsigned i = 0; i < thread_count; ++i)
-                if (fibres[i].state == AT_WARP) {
-                    thread_text(who, &fibres[i]);
-                    give_up("thread %s waits at line %d for lanes of mask 0x%08x that never come", who, fibres[i].line, fibres[i].mask);
-                }
+            stuck();
         }
     }
+    for (unsigned i = 0; i < thread_count; ++i)
+        for (const Copy *c = fibres[i].copies, *end = c + fibres[i].copy_count; c < end; ++c)
+            check_copy_dropped(c->to, c->from, c->bytes, c->bytes - c->zeros);
 }
 
 // ---- start and end
@@ -255,73 +282,90 @@ static void crashed(int signal, siginfo_t* info, void* context) {
 #else
     const void* code = nullptr;
 #endif
-    finding("crash", (const char*)code + 1, "signal=%d\taddress=%lx", signal, (unsigned long)info->si_addr);
+    char where[160];
+    describe(where, sizeof where, info->si_addr);
+    // Addresses that no load or store may have (a misaligned vector, for one) come without the address.
+    finding("crash", code_offset((const char*)code + 1), "signal=%d\taddress=%lx\tbarred=%d\t%s", signal,
+            (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, where);
     fflush(stdout);
     _exit(3);
+}
+
+static void add(Arrays& arrays, const char* name, char* begin, size_t bytes, size_t element) {
+    if (arrays.count == 256) give_up("more than 256 arrays of one kind");
+    Array& array = arrays.list[arrays.count++];
+    strncpy(array.name, name, sizeof array.name - 1);
+    array.begin = begin, array.bytes = bytes, array.element = element;
+    if (!arrays.begin || begin < arrays.begin) arrays.begin = begin;
+    if (begin + bytes > arrays.end) arrays.end = begin + bytes;
+}
+
+// The file "memory", with as much around it that nobody may touch as there is room for: an index that is far off then
+// meets nothing instead of something else.
+static char* map_memory(size_t* bytes) {
+    const int memory = open("memory", O_RDWR);
+    struct stat status;
+    if (memory < 0 || fstat(memory, &status)) give_up("there is no memory file");
+    *bytes = (size_t)status.st_size;
+    const size_t whole = (*bytes + 4095) / 4096 * 4096;
+    for (job.moat = (size_t)1 << 29; job.moat; job.moat = job.moat > 1 << 20 ? job.moat / 8 : 0) {
+        char* all = (char*)mmap(nullptr, whole + 2 * job.moat, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (all == MAP_FAILED) continue;
+        char* inside = (char*)mmap(all + job.moat, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
+        if (inside != MAP_FAILED) return inside;
+    }
+    char* alone = (char*)mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (alone == MAP_FAILED) give_up("the memory file cannot be mapped");
+    return alone;
 }
 
 static void read_job() {
     FILE* file = fopen("job", "r");
     if (!file) give_up("there is no job file");
-    char key[32];
-    char* base = nullptr;
+    char key[32], name[64];
     void* library = dlopen("./kernel.so", RTLD_NOW | RTLD_LOCAL);
     if (!library) give_up("%s", dlerror());
     entry = (void (*)(void**))dlsym(library, "tilelab_entry");
     Dl_info info;
     if (!entry || !dladdr((void*)entry, &info)) give_up("the library has no kernel");
-    base = (char*)info.dli_fbase;
+    job.library = (char*)info.dli_fbase;
+    size_t bytes;
+    char* const memory = map_memory(&bytes);
     static uint64_t scalars[64];
     int arguments = 0;
     unsigned long a, b, c;
     while (fscanf(file, "%31s", key) == 1) {
         int read = 0;
-        if (!strcmp(key, "grid")) read = fscanf(file, "%u %u %u", job.grid, job.grid + 1, job.grid + 2) == 3;
-        if (!strcmp(key, "block")) read = fscanf(file, "%u %u %u", job.block, job.block + 1, job.block + 2) == 3;
-        if (!strcmp(key, "dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
-        if (!strcmp(key, "order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
-        if (!strcmp(key, "array") && job.array_count < 64) {
-            Array& array = job.arrays[job.array_count++];
-            read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, array.name) == 4;
-            array.begin = (char*)a, array.bytes = b, array.element = c;
-        }
-        if (!strcmp(key, "shared") && job.shared_count < 128) {
-            Array& array = job.shared[job.shared_count++];
-            read = fscanf(file, "%lu %lu %63s", &a, &b, array.name) == 3;
-            array.begin = base + a, array.bytes = b, array.element = 1;
-            if (!job.shared_begin || array.begin < job.shared_begin) job.shared_begin = array.begin;
-            if (array.begin + b > job.shared_end) job.shared_end = array.begin + b;
-        }
-        if (!strcmp(key, "value") && arguments < 64) {
+        const auto is = [&key](const char* word) { return !strcmp(key, word); };
+        if (is("grid")) read = fscanf(file, "%u %u %u", job.grid, job.grid + 1, job.grid + 2) == 3;
+        if (is("block")) read = fscanf(file, "%u %u %u", job.block, job.block + 1, job.block + 2) == 3;
+        if (is("dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
+        if (is("order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
+        if (is("checked")) read = fscanf(file, "%lu", &a) == 1, job.checked = a;
+        if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
+        if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);
+        if (is("shared") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.shared, name, job.library + a, b, 1);
+        if (is("device") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.device, name, job.library + a, b, 1);
+        if (is("value") && arguments < 64) {
             read = fscanf(file, "%lx", &a) == 1;
             scalars[arguments] = a, argument_pointers[arguments] = &scalars[arguments], ++arguments;
         }
-        if (!strcmp(key, "pointer") && arguments < 64) {  // to the array of that number, or nowhere
-            long which;
-            read = fscanf(file, "%ld", &which) == 1;
-            scalars[arguments] = which < 0 ? ~0ul : (uint64_t)which, argument_pointers[arguments++] = nullptr;
+        if (is("pointer") && arguments < 64) {  // to the array of that number, listed before
+            read = fscanf(file, "%lu", &a) == 1 && a < (unsigned)job.given.count;
+            scalars[arguments] = read ? (uint64_t)job.given.list[a].begin : 0;
+            argument_pointers[arguments] = &scalars[arguments], ++arguments;
         }
         if (!read) give_up("the job file has a bad line at %s", key);
     }
     fclose(file);
-    const int memory = open("memory", O_RDWR);
-    struct stat status;
-    if (memory < 0 || fstat(memory, &status)) give_up("there is no memory file");
-    job.arena_bytes = (size_t)status.st_size;
-    job.arena = (char*)mmap(nullptr, job.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (job.arena == MAP_FAILED) give_up("the memory file cannot be mapped");
-    for (int i = 0; i < job.array_count; ++i) job.arrays[i].begin = job.arena + (size_t)job.arrays[i].begin;
-    for (int i = 0; i < arguments; ++i)
-        if (!argument_pointers[i]) {
-            scalars[i] = scalars[i] == ~0ul ? 0 : (uint64_t)job.arrays[scalars[i]].begin;
-            argument_pointers[i] = &scalars[i];
-        }
+    // The guards before the first and behind the last array are theirs too.
+    job.given.begin = memory, job.given.end = memory + bytes;
 }
 
 int main() {
     read_job();
     thread_count = job.block[0] * job.block[1] * job.block[2];
-    if (thread_count < 1 || thread_count > 1024 || job.dynamic_bytes > sizeof tilelab_dynamic_shared)
+    if (thread_count < 1 || thread_count > 1024 || job.dynamic_bytes > DYNAMIC_MOST)
         give_up("the launch is beyond every GPU's limits");
     fibres = (Fibre*)calloc(thread_count, sizeof(Fibre));
     for (unsigned i = 0; i < thread_count; ++i) {
@@ -343,5 +387,6 @@ int main() {
         for (unsigned y = 0; y < job.grid[1]; ++y)
             for (unsigned x = 0; x < job.grid[0]; ++x, ++block_now) run_block({x, y, z}, stacks);
     fflush(stdout);
+    finished();
     return 0;
 }

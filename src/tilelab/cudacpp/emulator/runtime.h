@@ -6,21 +6,32 @@
 struct Index { unsigned x, y, z; };
 // The same memory as TilelabThread in tilelab_cuda.h.
 struct Thread { Index thread, block, block_dim, grid_dim; };
+// The same as TilelabAt.
+struct At { int line, number; };
 
 struct Array { char name[64]; char* begin; size_t bytes, element; };
+// Arrays of one kind, and the memory from the first to the last of them.
+struct Arrays {
+    Array list[256];
+    int count;
+    char *begin, *end;
+    bool holds(const char* p) const { return p >= begin && p < end; }
+};
 
 struct Job {
     unsigned grid[3], block[3], dynamic_bytes, order_seed;
     int order;  // 0 forward, 1 reverse, 2 shuffled
-    Array arrays[64];
-    int array_count;
-    char* arena;
-    size_t arena_bytes;
-    Array shared[128];
-    int shared_count;
-    char *shared_begin, *shared_end;  // the span of all static shared arrays
+    bool checked;
+    char token[64];  // what the report of a run that reached its end closes with
+    char* library;   // where kernel.so lies
+    Arrays given;    // the arguments, in the file "memory"
+    Arrays shared;   // static __shared__
+    Arrays device;   // __device__ and __constant__ variables
+    size_t moat;     // bytes on both sides of the arguments that nobody may touch
 };
 extern Job job;
+static const size_t DYNAMIC_MOST = 256 * 1024;
+extern "C" char tilelab_dynamic_shared[];
 
 struct Fibre;
 extern Fibre* fibre_now;
@@ -31,11 +42,20 @@ extern unsigned warp_phase[];  // warp operations that each warp has passed
 
 // report.cpp
 [[noreturn]] void give_up(const char* format, ...);
-void finding(const char* kind, const void* code, const char* format, ...);
-long code_offset(const void* code);  // in kernel.so; 0 elsewhere
-extern "C" char tilelab_dynamic_shared[];
+[[noreturn]] void stop_at(int line, const char* format, ...);
+// `code` is an offset in kernel.so, or minus a line of the source, or 0.
+void finding(const char* kind, long code, const char* format, ...);
+void finished();
+long code_offset(const void* code);  // of a return address
 
 // check.cpp
 void check_start();
+void check_block_start();
+void check_barrier();
+void check_warp(unsigned warp);
+void check_absent(At at, int lane);
 void check_copy_issued(void* to, const void* from, size_t bytes, size_t read, const void* code);
-void check_copy_arrived(void* to, size_t bytes, const void* code);
+void check_copy_arrived(void* to, const void* from, size_t bytes, size_t read, const void* code);
+void check_copy_dropped(void* to, const void* from, size_t bytes, size_t read);
+// "array=…\toffset=…\telement=…\tlength=…" of what lies at an address or nearest to it; empty where nothing is near.
+void describe(char* text, size_t room, const void* address);

@@ -30,9 +30,11 @@ def run(kernel: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def words(error: BaseException) -> dict[str, Any]:
-    """Say what went wrong: the simulator's own words, or Python's and the line of the answer."""
+    """Say what went wrong: the simulator's own words without its remedy, or Python's and the line of the answer."""
+    if isinstance(error, SimtError) and (found := error.finding):
+        return {"error": f"{found.kind}: {found.message}", "kinds": [found.kind]}
     if isinstance(error, SimtError):
-        return {"error": str(error), "kinds": [error.finding.kind] if error.finding else []}
+        return {"error": str(error)}
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(ANSWER)]
     return {"error": f"{type(error).__name__}{f' in line {lines[-1]}' if lines else ''}: {error}"}
 

@@ -1,17 +1,19 @@
-"""Exercise 1: the offsets of ``(3,4):(1,3)`` by hand, their order, and whether they leave holes."""
+"""Exercise 1: the offsets of a layout by hand, their order, and whether they leave holes."""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.tables import listed, misshapen, strange_cells, wrong_cells
+from tilelab.layout import Layout
 
 ROWS, COLUMNS = 3, 4
 ORDERS = ("row-major", "column-major")
 
 
-def look_at_table(answers: Mapping[str, Any]) -> Finding:
+def look_at_table(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form first, then which cells are not right yet, and where to look."""
     table = answers["table"]
     if fault := misshapen(table, ROWS, COLUMNS) or strange_cells(table):
@@ -19,19 +21,19 @@ def look_at_table(answers: Mapping[str, Any]) -> Finding:
     empty = [(i, j) for i, row in enumerate(table) for j, value in enumerate(row) if value is None]
     if empty:
         return Finding(False, f"not filled in yet: {listed(empty)}")
-    wrong = wrong_cells(table, lambda i, j: i + 3 * j)
+    wrong = wrong_cells(table, layout)
     if not wrong:
         return Finding(True, "all 12 offsets are right")
-    transposed = all(value == 4 * i + j for i, row in enumerate(table) for j, value in enumerate(row))
+    along_rows = all(value == COLUMNS * i + j for i, row in enumerate(table) for j, value in enumerate(row))
     hint = (
         "You walk along a row in steps of one. Which of the two strides belongs to the row coordinate?"
-        if transposed
+        if along_rows
         else f"Take {listed(wrong[:1])}: multiply each coordinate by its own stride, then add."
     )
     return Finding(False, f"{len(wrong)} of 12 cells are not right: {listed(wrong)}. {hint}")
 
 
-def look_at_order(answers: Mapping[str, Any]) -> Finding:
+def look_at_order(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own table; which word is right stays the judge's."""
     order = answers["order"]
     if order is None:
@@ -40,7 +42,7 @@ def look_at_order(answers: Mapping[str, Any]) -> Finding:
         return Finding(False, f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}")
     steps = _steps(answers.get("table"))
     if steps is None:
-        return Finding(True, "readable; whether it is right the judge will say")
+        return Finding.undecided("readable; give check() your table too and it compares the two")
     along_row, down_column = steps
     if (order_meant(order) == "row-major") != (along_row < down_column):
         return Finding(
@@ -48,7 +50,12 @@ def look_at_order(answers: Mapping[str, Any]) -> Finding:
             f"this does not agree with your table: it steps by {along_row} along a row and by {down_column} down a "
             "column. Neighbours in memory are one apart",
         )
-    return Finding(True, "it agrees with your table")
+    return _agrees(layout, answers["table"])
+
+
+def _agrees(layout: Layout, table: list[list[object]]) -> Finding:
+    """Say that a statement agrees with the learner's table, which decides it where the table is right."""
+    return Finding(True, "it agrees with your table", decided=not wrong_cells(table, layout))
 
 
 def order_meant(order: object) -> str:
@@ -57,7 +64,7 @@ def order_meant(order: object) -> str:
     return "column-major" if words == "col-major" else words
 
 
-def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
+def look_at_contiguous(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own table."""
     contiguous = answers["contiguous"]
     if contiguous is None:
@@ -65,12 +72,12 @@ def look_at_contiguous(answers: Mapping[str, Any]) -> Finding:
     if not isinstance(contiguous, bool):
         return Finding(False, f"write True or False, without quotes, not {contiguous!r:.40}")
     if _steps(answers.get("table")) is None:
-        return Finding(True, "readable; whether it is right the judge will say")
+        return Finding.undecided("readable; give check() your table too and it compares the two")
     offsets = sorted(value for row in answers["table"] for value in row)
     without_holes = all(after - before == 1 for before, after in pairwise(offsets))
     if contiguous != without_holes:
         return Finding(False, "this does not agree with your table: sort its 12 numbers and look at the gaps")
-    return Finding(True, "it agrees with your table")
+    return _agrees(layout, answers["table"])
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:
@@ -92,13 +99,22 @@ def _steps(table: object) -> tuple[int, int] | None:
     return table[0][1] - table[0][0], table[1][0] - table[0][0]
 
 
-PROBLEM = Problem(
-    name="exercise_1",
-    assignment="exercises",
-    parts=(
-        Part("table", 2, look_at_table),
-        Part("order", 1, look_at_order),
-        Part("contiguous", 1, look_at_contiguous),
-    ),
-    picture=picture,
-)
+def posed(layout: Layout) -> Problem:
+    """Return the exercise about a layout of 3 rows and 4 columns."""
+    return Problem(
+        name="exercise_1",
+        assignment="exercises",
+        parts=(
+            Part("table", 2, partial(look_at_table, layout)),
+            Part("order", 1, partial(look_at_order, layout)),
+            Part("contiguous", 1, partial(look_at_contiguous, layout)),
+        ),
+        picture=picture,
+        layout=layout,
+        statement=f"the layout {layout}",
+    )
+
+
+PROBLEM = posed(Layout((ROWS, COLUMNS), (1, 3)))
+#: By columns and by rows, with and without holes.
+OTHERS = tuple(Layout((ROWS, COLUMNS), stride) for stride in ((1, 4), (1, 5), (1, 7), (4, 1), (5, 1), (6, 1), (7, 1)))

@@ -7,6 +7,7 @@ from tilelab.grading.layouts import LayoutAnswer, collision, meant, shown
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.values import whole, whole_fault
 from tilelab.hardware.banks import bank_access
+from tilelab.layout import Layout
 
 TILE = 32
 #: Bytes of a float32.
@@ -45,13 +46,13 @@ def _worst(lines: list[list[int]]) -> tuple[int, int]:
 def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
     """Form alone: a prediction is compared with what you find, by you."""
     fault = whole_fault(answers["prediction"], "the number of banks", 1, 32)
-    return Finding(not fault, fault or "written down; you will see")
+    return Finding.undecided("written down; you will see", fault)
 
 
 def look_at_degree(answers: Mapping[str, Any]) -> Finding:
     """Form alone: with 32 possible answers anything more would be the answer."""
     fault = whole_fault(answers["degree"], "the degree", 1, 32)
-    return Finding(not fault, fault or "readable; does it agree with the offsets of threads 0, 1, 2 and 31?")
+    return Finding.undecided("readable; does it agree with the offsets of threads 0, 1, 2 and 31?", fault)
 
 
 def look_at_layout(answers: Mapping[str, Any]) -> Finding:
@@ -82,6 +83,8 @@ def look_at_size_and_cosize(answers: Mapping[str, Any]) -> Finding:
     answer = meant(answers["layout"])
     if isinstance(answer, str):
         return Finding(False, f"both are judged for your layout, and there is none: {answer}")
+    if fault := tile_fault(answer):
+        return Finding(False, f"both are judged for your layout, which cannot hold the tile: {fault}")
     wrong = [name for name in ("size", "cosize") if whole(answers[name]) != getattr(answer, name)]
     if not wrong:
         return Finding(True, f"they are the size and cosize of {answer.text}")
@@ -99,14 +102,23 @@ def picture(answers: Mapping[str, Any]) -> object | None:
     return bank_picture(answers.get("layout"), "the bank of each element")
 
 
-PROBLEM = Problem(
-    name="exercise_3",
-    assignment="exercises",
-    parts=(
-        Part("prediction", 1, look_at_prediction),
-        Part("degree", 1, look_at_degree),
-        Part("layout", 2, look_at_layout),
-        Part("size_and_cosize", 2, look_at_size_and_cosize, ("layout", "size", "cosize")),
-    ),
-    picture=picture,
-)
+def posed(tile: Layout) -> Problem:
+    """Return the exercise about a column-major tile of 32 × 32; only the judge needs to know its pitch."""
+    return Problem(
+        name="exercise_3",
+        assignment="exercises",
+        parts=(
+            Part("prediction", 1, look_at_prediction),
+            Part("degree", 1, look_at_degree),
+            Part("layout", 2, look_at_layout),
+            Part("size_and_cosize", 2, look_at_size_and_cosize, ("layout", "size", "cosize")),
+        ),
+        picture=picture,
+        layout=tile,
+        statement=f"the tile {tile}",
+    )
+
+
+PROBLEM = posed(Layout((TILE, TILE), (1, TILE)))
+#: Pitches at which a row wants 16, 8, 4, 8, 2 and 4 banks.
+OTHERS = tuple(Layout((TILE, TILE), (1, pitch)) for pitch in (34, 36, 40, 44, 48, 56))

@@ -28,12 +28,12 @@ def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
         return Finding(False, "a ratio below 1 would mean that tiling makes it worse")
     if time > traffic:
         return Finding(False, f"by your own numbers, {traffic:g} times fewer requests make it {time:g} times faster?")
-    return Finding(True, "written down; you will see")
+    return Finding.undecided("written down; you will see")
 
 
 def look_at_kernel_of(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel for the public shapes."""
-    return Finding(*look_at_kernel(lambda: answer(answers), PUBLIC))
+    return look_at_kernel(lambda: answer(answers), PUBLIC)
 
 
 def look_at_explanation(answers: Mapping[str, Any]) -> Finding:
@@ -43,7 +43,7 @@ def look_at_explanation(answers: Mapping[str, Any]) -> Finding:
     ratio = number(answers["measured_ratio"])
     if ratio is None or ratio <= 0:
         return Finding(False, "measured_ratio is a number above 0: naive time divided by tiled time")
-    return Finding(True, "readable")
+    return Finding.undecided("all decided")
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:

@@ -45,7 +45,7 @@ def look_at_table(answers: Mapping[str, Any]) -> Finding:
             return Finding(
                 False, f"{name}: when TILE doubles, a tile has four times the elements. Is that so in yours?"
             )
-    return Finding(True, "all cells are filled in, and the columns grow as they must")
+    return Finding.undecided("all cells are filled in, and the columns grow as they must")
 
 
 def blocks_cover(answer: CudaAnswer) -> bool:
@@ -60,20 +60,20 @@ def blocks_cover(answer: CudaAnswer) -> bool:
 
 def look_at_tile_64(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel: the launch's own error is the first thing to see."""
-    fine, text = look_at_kernel(lambda: answer(answers), PUBLIC)
-    if not fine:
-        return Finding(False, text)
+    found = look_at_kernel(lambda: answer(answers), PUBLIC)
+    if not found.ok:
+        return found
     try:
         covers = blocks_cover(answer(answers))
     except GradingError as error:
         return Finding(False, str(error))
-    return Finding(covers, text if covers else f"{text}, but a block does not compute 64 × 64 outputs any more")
+    return found if covers else Finding(False, f"{found.text}, but a block does not compute 64 × 64 outputs any more")
 
 
 def look_at_conclusion(answers: Mapping[str, Any]) -> Finding:
     """Form alone."""
     fault = statements_fault(answers["conclusion"], STATEMENTS)
-    return Finding(not fault, fault or "readable")
+    return Finding.undecided("all decided", fault)
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:

@@ -1,5 +1,7 @@
 """Practice 3: the tiled kernel without its second barrier: where it stays right, what races, and how to mend it."""
 
+import linecache
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,28 +9,32 @@ from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.values import statements_fault, whole
 
+TILE = 16
 #: The kernel as it is given. Line numbers count from 1; a learner names lines of this text.
 BROKEN = """\
-#define TILE 16
+from tilelab.simt import cuda, float32
 
-__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
-    __shared__ float shA[TILE][TILE];
-    __shared__ float shB[TILE][TILE];
-    int ti = threadIdx.y, tj = threadIdx.x;
-    int row = blockIdx.y * TILE + ti;
-    int col = blockIdx.x * TILE + tj;
-    float acc = 0.0f;
+TILE = 16
 
-    for (int p = 0; p < (K + TILE - 1) / TILE; ++p) {
-        int aCol = p * TILE + tj;
-        int bRow = p * TILE + ti;
-        shA[ti][tj] = (row < M && aCol < K) ? A[row * K + aCol] : 0.0f;
-        shB[ti][tj] = (bRow < K && col < N) ? B[bRow * N + col] : 0.0f;
-        __syncthreads();
-        for (int k = 0; k < TILE; ++k) acc += shA[ti][k] * shB[k][tj];
-    }
-    if (row < M && col < N) C[row * N + col] = acc;
-}
+
+@cuda.jit
+def matmul(A, B, C, M, N, K):
+    shA = cuda.shared.array((TILE, TILE), float32)
+    shB = cuda.shared.array((TILE, TILE), float32)
+    ti, tj = cuda.threadIdx.y, cuda.threadIdx.x
+    row = cuda.blockIdx.y * TILE + ti
+    col = cuda.blockIdx.x * TILE + tj
+    acc = float32(0)
+    for p in range((K + TILE - 1) // TILE):
+        aCol = p * TILE + tj
+        bRow = p * TILE + ti
+        shA[ti, tj] = A[row, aCol] if row < M and aCol < K else float32(0)
+        shB[ti, tj] = B[bRow, col] if bRow < K and col < N else float32(0)
+        cuda.syncthreads()
+        for k in range(TILE):
+            acc += shA[ti, k] * shB[k, tj]
+    if row < M and col < N:
+        C[row, col] = acc
 """
 LAUNCH = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
 SIZES = ("8", "16", "17", "32", "1000")
@@ -58,6 +64,43 @@ def answer(answers: Mapping[str, Any]) -> CudaAnswer:
     return read_cuda(answers.get("mended"), LAUNCH)
 
 
+def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
+    """Run the text of a kernel on the simulated GPU, and print what races and how far the result is from right.
+
+    Parameters
+    ----------
+    source : str
+        The text of a module with a ``@cuda.jit`` function ``matmul``. The lines in the report are those of the text.
+    K, M, N : int
+        The product's shape.
+    """
+    import numpy as np
+
+    from tilelab.grading.python_answers import python_fault
+    from tilelab.simt import SimtError, cuda
+
+    if fault := python_fault(source, "matmul"):
+        print(f"{fault}. This runs kernels in Python; check() tries CUDA C++ too")
+        return
+    file = f"<kernel {hash(source)}>"  # the simulator reads a kernel's own lines
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    names: dict[str, Any] = {}
+    random = np.random.default_rng(0)
+    a, b = random.random((M, K), np.float32), random.random((K, N), np.float32)
+    c = np.zeros((M, N), np.float32)
+    try:
+        exec(compile(source, file, "exec"), names)
+        simulated = cuda.inspect(names["matmul"])
+        report = simulated[(-(-N // TILE), -(-M // TILE)), (TILE, TILE)](a, b, c, M, N, K)
+    except (SimtError, NameError, ImportError, AttributeError, TypeError) as error:
+        print(f"{type(error).__name__}: {error}")
+        return
+    print(f"K = {K}: {'nothing races' if not report.findings else ''}".rstrip())
+    for finding in report.findings:
+        print(textwrap.fill(f"{finding.kind}: {finding.message}", 100, initial_indent="  ", subsequent_indent="    "))
+    print(f"  largest difference from the right result, in this run: {abs(c - a @ b).max():.2g}\n")
+
+
 def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it is at all like a threshold."""
     if fault := statements_fault(answers["always_right"], SIZES):
@@ -65,7 +108,7 @@ def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
     told = [answers["always_right"][size] for size in SIZES]
     if told != sorted(told, reverse=True):
         return Finding(False, "by this a smaller K can go wrong where a larger one cannot: what would save the larger?")
-    return Finding(True, "readable, and in itself consistent")
+    return Finding.undecided("in itself consistent")
 
 
 def look_at_lines(answers: Mapping[str, Any]) -> Finding:
@@ -80,20 +123,22 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
         if not 1 <= line <= len(lines):
             return Finding(False, f"the listing has the lines 1 to {len(lines)}, not {line}")
         text = lines[line - 1].strip()
-        if "sh" not in text.replace("__shared__", "").replace("__syncthreads", "") or text.startswith("__shared__"):
+        if "shA[" not in text and "shB[" not in text:
             return Finding(False, f"line {line} neither reads nor writes shared memory: {text}")
     if any(len(pair) == 1 for pair in found):
         return Finding(False, "a line does not race with itself here: each thread has its own element to write")
-    return Finding(True, f"pairs of lines that touch shared memory: {len(found)}; does the report name each of them?")
+    return Finding.undecided(
+        f"pairs of lines that touch shared memory: {len(found)}; does the report name each of them?"
+    )
 
 
 def look_at_mended(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel under the checker."""
-    return Finding(*look_at_kernel(lambda: answer(answers), PUBLIC))
+    return look_at_kernel(lambda: answer(answers), PUBLIC)
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:
-    """Where the mended kernel's product is right."""
+    """Where the mended kernel's product is right; nothing where it races, as there is no one product."""
     from tilelab.grading.pictures import product_picture
 
     return product_picture(lambda: answer(answers), PUBLIC[-1]) if "mended" in answers else None

@@ -24,11 +24,11 @@ def look_at_correct(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel with two tiles."""
     told = []
     for tile, shape in PUBLIC:
-        fine, text = look_at_kernel(partial(answer, answers, tile), [shape])
-        told.append(text)
-        if not fine:
-            return Finding(False, text)
-    return Finding(True, told[-1] if told[0] == told[-1] else "; ".join(told))
+        found = look_at_kernel(partial(answer, answers, tile), [shape])
+        if not (found.ok and found.decided):
+            return found
+        told.append(f"TILE = {tile}: {found.text}")
+    return Finding(True, "; ".join(told))
 
 
 def bytes_asked(launch: object, tile: int) -> int:
@@ -64,6 +64,16 @@ def look_at_byte_rule(answers: Mapping[str, Any]) -> Finding:
     return Finding(True, "it holds two tiles for every TILE that was tried")
 
 
+def picture(answers: Mapping[str, Any]) -> object | None:
+    """Where the product is right, with each of the two tiles."""
+    from tilelab.draw.picture import side_by_side
+    from tilelab.grading.pictures import product_picture
+
+    drawn = [product_picture(partial(answer, answers, tile), shape) for tile, shape in PUBLIC]
+    pictures = [one for one in drawn if one is not None]
+    return side_by_side(pictures, "the same kernel with two tiles") if pictures else None
+
+
 PROBLEM = Problem(
     name="practice_5",
     assignment="practice",
@@ -71,4 +81,5 @@ PROBLEM = Problem(
         Part("correct", 5, look_at_correct, ("kernel", "launch")),
         Part("byte_rule", 3, look_at_byte_rule, ("launch",)),
     ),
+    picture=picture,
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
@@ -39,13 +40,15 @@ def outputs_a_thread(answer: CudaAnswer) -> float:
 
 def look_at_correct(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel, then count the threads of its launch."""
-    fine, text = look_at_kernel(lambda: answer(answers), PUBLIC)
-    if not fine:
-        return Finding(False, text)
+    found = look_at_kernel(lambda: answer(answers), PUBLIC)
+    if not found.ok:
+        return found
     outputs = outputs_a_thread(answer(answers))
     if outputs < OUTPUTS:
-        return Finding(False, f"{text}, but the launch has a thread for every {outputs:g} elements of C: at least four")
-    return Finding(True, f"{text}; {outputs:g} elements of C a thread")
+        return Finding(
+            False, f"{found.text}, but the launch has a thread for every {outputs:g} elements of C: at least four"
+        )
+    return replace(found, text=f"{found.text}; {outputs:g} elements of C a thread")
 
 
 def look_at_timed(answers: Mapping[str, Any]) -> Finding:

@@ -91,11 +91,30 @@ def look_at_roofline(answers: Mapping[str, Any]) -> Finding:
     }
     if wrong := wrong_numbers(answer, right):
         return Finding(False, f"not the {wrong[0]} of this shape: {hints[wrong[0]]}")
-    return Finding(True, "the numbers are those of your shape; compare the intensity with the ridge for the bound")
+    return Finding.undecided("the numbers are those of your shape; compare the intensity with the ridge for the bound")
+
+
+def picture(answers: Mapping[str, Any]) -> object | None:
+    """The roof of the card, and where the learner's own intensity lies under it."""
+    answer = answers.get("roofline")
+    try:
+        right = roofline_of(answer)
+    except GradingError:
+        return None
+    assert isinstance(answer, Mapping)
+    intensity, card = number(answer.get("intensity")), named_device(answer["device"])
+    if card is None or intensity is None or not 0 < intensity < LARGEST:
+        return None
+    from tilelab.grading.speed_pictures import roof_picture
+
+    kind = word(answer["dtype"])
+    title = f"your product under the roof of {card.name} in {kind}"
+    return roof_picture(intensity, right.ridge, right.ridge * card.bandwidth, title)
 
 
 PROBLEM = Problem(
     name="practice_8",
     assignment="practice",
     parts=(Part("roofline", 4, look_at_roofline), Part.text("text", 6)),
+    picture=picture,
 )

@@ -31,6 +31,9 @@ UNOWNED_USERS = range(61184, 65520)
 WATCH_SECONDS = 0.1
 YOUNG_SECONDS = 60
 CPU_SECONDS_TO_SPARE = 600
+#: Bytes by which this process may grow while a sandbox runs: what a kernel sends waits here until it is read.
+OWN_GROWTH = 768 << 20
+Broken = Literal["memory", "shared files", "messages"]
 NEEDED_VERSION = (0, 8)
 
 # Joins the control groups, opens the system-call filter and a file for the news of the start, and becomes bubblewrap.
@@ -94,14 +97,15 @@ class Jail:
     shared : Path
         The one folder that both sides can write, at the same path on both.
     broken : str or None
-        Which limit the watch saw broken ("memory" or "shared files"); it then ended the processes.
+        Which limit the watch saw broken: "memory", "shared files", or "messages" where more was sent than can be
+        taken. It then ended the processes.
     """
 
     def __init__(self, limits: Limits | None = None, show: tuple[str, ...] = ()) -> None:
         bubblewrap()
         self.limits = limits or Limits()
         self.show = show
-        self.broken: Literal["memory", "shared files"] | None = None
+        self.broken: Broken | None = None
         self._closed = threading.Event()
         _sweep(folder_for_sandboxes())
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder_for_sandboxes()))
@@ -198,11 +202,14 @@ class Jail:
         threading.Thread(target=self._watch, args=(process,), name="tilelab sandbox watch", daemon=True).start()
 
     def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        before = memory_held([os.getpid()])
         while not self._closed.wait(WATCH_SECONDS) and process.poll() is None:
             if self._group is None and memory_held(descendants(process.pid)) > self.limits.memory:
                 self.broken = "memory"
             elif _bytes_below(self.shared) > self.limits.scratch:
                 self.broken = "shared files"
+            elif memory_held([os.getpid()]) - before > OWN_GROWTH:
+                self.broken = "messages"
             if self.broken:
                 end(process)
                 return

@@ -6,11 +6,9 @@ to the outside by sockets in the one folder that both sides can write, for insid
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 from traitlets import Bool, Float, Int, List, Unicode
 
 from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.files import copy_plain_files
 from tilelab.grading.sandbox.jail import Jail, end, number_one
 from tilelab.grading.sandbox.limits import Limits
 
@@ -27,8 +26,6 @@ CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 START_SECONDS = 60
 #: Variables of the grader that a kernel may see.
 PASSED_ON = ("NBGRADER_EXECUTION",)
-#: Files that are not copied inside: a notebook beside the one that runs may hold tests or answers.
-HELD_BACK = ("*.ipynb", "timestamp.txt")
 
 
 class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
@@ -61,7 +58,7 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
         variables = {name: value for name in PASSED_ON if (value := (kwargs.get("env") or os.environ).get(name))}
         limits = {name: getattr(self, name) for name in Limits.__dataclass_fields__}
         self.jail = Jail(Limits(**limits), tuple(self.show))
-        copy_plain_files(Path(folder), self.jail.given)
+        copy_plain_files(Path(folder), self.jail.given, self.scratch // 2)  # room to work in is left
         manager.transport = "ipc"
         manager.connection_file = str(self.jail.shared / "k.json")
         manager.ip = str(self.jail.shared / "k")
@@ -119,9 +116,8 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
             return None
         if self.jail.ended_for_memory():
             return f"it used more than the {self.jail.limits.memory >> 20} MiB of memory that are allowed"
-        if self.jail.broken:
-            return "it wrote more files than are allowed"
-        return None
+        words = {"shared files": "it wrote more files than are allowed", "messages": "it sent more than can be taken"}
+        return words.get(self.jail.broken or "")
 
     async def cleanup(self, restart: bool = False) -> None:
         """Clear the sandbox away."""
@@ -144,25 +140,3 @@ def choose(manager: Any, **config: Any) -> None:
     group = KernelProvisionerFactory.GROUP_NAME
     factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{SandboxProvisioner.__name__}", group)
     manager.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": NAME, "config": config}
-
-
-def copy_plain_files(source: Path, target: Path) -> None:
-    """Copy a notebook's folder without notebooks, and without links, devices and the like.
-
-    A link in what a learner submitted may point at any file that the grader can read.
-    """
-
-    def left_out(folder: str, names: Iterable[str]) -> list[str]:
-        return [name for name in names if not _is_plain(Path(folder, name))]
-
-    shutil.copytree(source, target, dirs_exist_ok=True, ignore=left_out)
-
-
-def plain_files(folder: Path) -> list[Path]:
-    """Return what :func:`copy_plain_files` would copy from the top of a folder."""
-    return [path for path in folder.iterdir() if _is_plain(path)] if folder.is_dir() else []
-
-
-def _is_plain(path: Path) -> bool:
-    held_back = any(path.match(pattern) for pattern in HELD_BACK)
-    return not held_back and not path.is_symlink() and (path.is_file() or path.is_dir())

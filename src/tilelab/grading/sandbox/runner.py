@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from tilelab.grading.sandbox.errors import SandboxError
-from tilelab.grading.sandbox.jail import Jail, end
+from tilelab.grading.sandbox.jail import Broken, Jail, end
 from tilelab.grading.sandbox.limits import Limits
 
 # Inside: runs the command, then puts the files that are wanted where the other side finds them.
@@ -22,7 +22,7 @@ for name in $names; do cp -- "$name" "$out/" 2>/dev/null; done
 exit $code
 """
 
-Ending = Literal["itself", "time", "memory", "shared files"]
+Ending = Broken | Literal["itself", "time"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Finished:
 
     Attributes
     ----------
-    ended : {"itself", "time", "memory", "shared files"}
+    ended : {"itself", "time", "memory", "shared files", "messages"}
         Whether the program came to its own end, or which limit ended it.
     returncode : int
         What the program returned; above 128 where a signal ended it, as a shell says it.

@@ -1,1 +1,1 @@
-#error "tensor maps (cuda.h, TMA) cannot run in emulation: they need a GPU"
+#error "tensor maps and TMA (cuda.h) are not emulated"

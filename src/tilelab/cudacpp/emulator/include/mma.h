@@ -1,1 +1,1 @@
-#error "tensor cores (mma.h, WMMA) cannot run in emulation: they need a GPU"
+#error "tensor cores (mma.h, wmma) are not emulated"

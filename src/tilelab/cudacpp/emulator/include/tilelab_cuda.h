@@ -21,12 +21,17 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#ifdef TILELAB_CHECKED
+// No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
+#define __shared__ static __attribute__((section("tilelab_shared"), used, aligned(65536)))
+#else
 #define __shared__ static __attribute__((section("tilelab_shared"), used))
+#endif
 #define __CUDA_ARCH__ 900
 #define __CUDACC__ 1
 #define TILELAB_EMULATION 1
 // The word asm opens inline PTX, which no CPU runs.
-#define asm _Pragma("GCC error \"inline PTX (asm) cannot run in emulation: it needs a GPU\"") __asm__
+#define asm _Pragma("GCC error \"inline PTX (asm) is not emulated\"") __asm__
 
 #include "tilelab_vectors.h"
 
@@ -43,24 +48,30 @@ constexpr int warpSize = 32;
 enum TilelabVote { TILELAB_NONE, TILELAB_COUNT, TILELAB_AND, TILELAB_OR };
 extern "C" {
 extern char tilelab_dynamic_shared[];
-int tilelab_barrier(int line, int vote, int predicate);
+// Where a barrier or a warp operation stands: its line, and a number of its own, for a line may hold two.
+struct TilelabAt { int line, number; };
+int tilelab_barrier(TilelabAt at, int vote, int predicate);
 // All lanes of `mask` give a value and see everyone's: values[lane], valid where `present` has the lane's bit.
 struct TilelabWarp { uint64_t values[32]; unsigned present; int lane; };
-const TilelabWarp* tilelab_warp(int line, unsigned mask, uint64_t value);
+const TilelabWarp* tilelab_warp(TilelabAt at, unsigned mask, uint64_t value);
+void tilelab_absent(TilelabAt at, int lane);  // a value was asked of a lane that is not there
 unsigned tilelab_active();
 void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
 void tilelab_atomic(const volatile void* address, size_t bytes, int line);  // tells the checker
 void tilelab_trap(int line);
+void tilelab_assert(int line, const char* what);
 }
 
 // ---- barriers and warps
-#define __syncthreads() ((void)tilelab_barrier(__LINE__, TILELAB_NONE, 0))
-#define __syncthreads_count(p) tilelab_barrier(__LINE__, TILELAB_COUNT, (p) != 0)
-#define __syncthreads_and(p) tilelab_barrier(__LINE__, TILELAB_AND, (p) != 0)
-#define __syncthreads_or(p) tilelab_barrier(__LINE__, TILELAB_OR, (p) != 0)
+#define TILELAB_AT TilelabAt{__LINE__, __COUNTER__}
+#define __syncthreads() ((void)tilelab_barrier(TILELAB_AT, TILELAB_NONE, 0))
+#define __syncthreads_count(p) tilelab_barrier(TILELAB_AT, TILELAB_COUNT, (p) != 0)
+#define __syncthreads_and(p) tilelab_barrier(TILELAB_AT, TILELAB_AND, (p) != 0)
+#define __syncthreads_or(p) tilelab_barrier(TILELAB_AT, TILELAB_OR, (p) != 0)
 #define __trap() tilelab_trap(__LINE__)
+#include "assert.h"
 
 template <class T> inline uint64_t tilelab_bits(T value) {
     static_assert(sizeof(T) <= 8, "a warp moves values of up to 8 bytes");
@@ -73,51 +84,70 @@ template <class T> inline T tilelab_value(uint64_t bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu) { tilelab_warp(__builtin_LINE(), mask, 0); }
+#define __syncwarp(...) tilelab_syncwarp(TILELAB_AT __VA_OPT__(, ) __VA_ARGS__)
+#define __shfl_sync(...) tilelab_shfl(TILELAB_AT, __VA_ARGS__)
+#define __shfl_up_sync(...) tilelab_shfl_up(TILELAB_AT, __VA_ARGS__)
+#define __shfl_down_sync(...) tilelab_shfl_down(TILELAB_AT, __VA_ARGS__)
+#define __shfl_xor_sync(...) tilelab_shfl_xor(TILELAB_AT, __VA_ARGS__)
+#define __ballot_sync(...) tilelab_ballot(TILELAB_AT, __VA_ARGS__)
+#define __any_sync(...) tilelab_any(TILELAB_AT, __VA_ARGS__)
+#define __all_sync(...) tilelab_all(TILELAB_AT, __VA_ARGS__)
+#define __match_any_sync(...) tilelab_match_any(TILELAB_AT, __VA_ARGS__)
+#define __reduce_add_sync(...) tilelab_reduce_add(TILELAB_AT, __VA_ARGS__)
+#define __reduce_min_sync(...) tilelab_reduce_min(TILELAB_AT, __VA_ARGS__)
+#define __reduce_max_sync(...) tilelab_reduce_max(TILELAB_AT, __VA_ARGS__)
+#define __reduce_and_sync(...) tilelab_reduce_and(TILELAB_AT, __VA_ARGS__)
+#define __reduce_or_sync(...) tilelab_reduce_or(TILELAB_AT, __VA_ARGS__)
+#define __reduce_xor_sync(...) tilelab_reduce_xor(TILELAB_AT, __VA_ARGS__)
+
+inline void tilelab_syncwarp(TilelabAt at, unsigned mask = 0xffffffffu) { tilelab_warp(at, mask, 0); }
 inline unsigned __activemask() { return tilelab_active(); }
-template <class T> inline T tilelab_shuffle(int line, unsigned mask, T value, int source, int low, int high) {
-    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(value));
-    const bool inside = source >= low && source <= high && (warp->present >> source & 1);
-    return inside ? tilelab_value<T>(warp->values[source]) : value;
+// A lane outside low … high leaves a thread its own value; of a lane that is not there nobody can tell: poison.
+template <class T> inline T tilelab_shuffle(TilelabAt at, unsigned mask, T value, int source, int low, int high) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(value));
+    if (source < low || source > high) return value;
+    if (warp->present >> source & 1) return tilelab_value<T>(warp->values[source]);
+    tilelab_absent(at, source);
+    return tilelab_value<T>(~0ull);
 }
 inline int tilelab_lane() {
     const TilelabThread* t = tilelab_now;
     return (t->thread.x + t->block_dim.x * (t->thread.y + t->block_dim.y * t->thread.z)) & 31;
 }
-template <class T> inline T __shfl_sync(unsigned mask, T v, int source, int width = 32, int line = __builtin_LINE()) {
+template <class T> inline T tilelab_shfl(TilelabAt at, unsigned mask, T v, int source, int width = 32) {
     const int low = tilelab_lane() & -width;
-    return tilelab_shuffle(line, mask, v, low + (source & (width - 1)), low, low + width - 1);
+    return tilelab_shuffle(at, mask, v, low + (source & (width - 1)), low, low + width - 1);
 }
-template <class T> inline T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32, int line = __builtin_LINE()) {
+template <class T> inline T tilelab_shfl_up(TilelabAt at, unsigned mask, T v, unsigned d, int width = 32) {
     const int lane = tilelab_lane(), low = lane & -width;
-    return tilelab_shuffle(line, mask, v, lane - (int)d, low, low + width - 1);
+    return tilelab_shuffle(at, mask, v, lane - (int)d, low, low + width - 1);
 }
-template <class T> inline T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32, int line = __builtin_LINE()) {
+template <class T> inline T tilelab_shfl_down(TilelabAt at, unsigned mask, T v, unsigned d, int width = 32) {
     const int lane = tilelab_lane(), low = lane & -width;
-    return tilelab_shuffle(line, mask, v, lane + (int)d, low, low + width - 1);
+    return tilelab_shuffle(at, mask, v, lane + (int)d, low, low + width - 1);
 }
-template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int other, int width = 32, int line = __builtin_LINE()) {
+template <class T> inline T tilelab_shfl_xor(TilelabAt at, unsigned mask, T v, int other, int width = 32) {
     const int lane = tilelab_lane(), low = lane & -width;
-    return tilelab_shuffle(line, mask, v, lane ^ other, 0, low + width - 1);
+    return tilelab_shuffle(at, mask, v, lane ^ other, 0, low + width - 1);
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate, int line = __builtin_LINE()) {
-    const TilelabWarp* warp = tilelab_warp(line, mask, predicate != 0);
+inline unsigned tilelab_ballot(TilelabAt at, unsigned mask, int predicate) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, predicate != 0);
     unsigned ballot = 0;
     for (int lane = 0; lane < 32; ++lane)
         if (warp->present >> lane & 1) ballot |= (unsigned)warp->values[lane] << lane;
     return ballot;
 }
-inline int __any_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, p, line) != 0; }
-inline int __all_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, !p, line) == 0; }
-template <class T> inline unsigned __match_any_sync(unsigned mask, T v, int line = __builtin_LINE()) {
-    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(v));
+inline int tilelab_any(TilelabAt at, unsigned mask, int p) { return tilelab_ballot(at, mask, p) != 0; }
+inline int tilelab_all(TilelabAt at, unsigned mask, int p) { return tilelab_ballot(at, mask, !p) == 0; }
+template <class T> inline unsigned tilelab_match_any(TilelabAt at, unsigned mask, T v) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
     unsigned same = 0;
     for (int lane = 0; lane < 32; ++lane)
         if ((warp->present >> lane & 1) && warp->values[lane] == tilelab_bits(v)) same |= 1u << lane;
     return same;
 }
-template <class T, class F> inline T tilelab_reduce(int line, unsigned mask, T v, F combine) {
-    const TilelabWarp* warp = tilelab_warp(line, mask, tilelab_bits(v));
+template <class T, class F> inline T tilelab_reduce(TilelabAt at, unsigned mask, T v, F combine) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
     bool first = true;
     T total{};
     for (int lane = 0; lane < 32; ++lane) {
@@ -129,15 +159,15 @@ template <class T, class F> inline T tilelab_reduce(int line, unsigned mask, T v
     return total;
 }
 #define TILELAB_REDUCE(name, expression) \
-    template <class T> inline T name(unsigned mask, T v, int line = __builtin_LINE()) { \
-        return tilelab_reduce(line, mask, v, [](T a, T b) { return (T)(expression); }); \
+    template <class T> inline T tilelab_reduce_##name(TilelabAt at, unsigned mask, T v) { \
+        return tilelab_reduce(at, mask, v, [](T a, T b) { return (T)(expression); }); \
     }
-TILELAB_REDUCE(__reduce_add_sync, a + b)
-TILELAB_REDUCE(__reduce_min_sync, a < b ? a : b)
-TILELAB_REDUCE(__reduce_max_sync, a > b ? a : b)
-TILELAB_REDUCE(__reduce_and_sync, a & b)
-TILELAB_REDUCE(__reduce_or_sync, a | b)
-TILELAB_REDUCE(__reduce_xor_sync, a ^ b)
+TILELAB_REDUCE(add, a + b)
+TILELAB_REDUCE(min, a < b ? a : b)
+TILELAB_REDUCE(max, a > b ? a : b)
+TILELAB_REDUCE(and, a & b)
+TILELAB_REDUCE(or, a | b)
+TILELAB_REDUCE(xor, a ^ b)
 
 // ---- memory: fences order what one operating system thread does anyway
 inline void __threadfence() {}

@@ -1,1 +1,1 @@
-#error "CuTe kernels cannot run in emulation: they need a GPU, and nvcc to build them"
+#error "CuTe is not emulated"

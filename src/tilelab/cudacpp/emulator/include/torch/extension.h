@@ -1,1 +1,1 @@
-#error "PyTorch host code cannot run in emulation: give Kernel the __global__ function alone"
+#error "PyTorch host code is not emulated"

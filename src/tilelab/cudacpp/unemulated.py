@@ -1,0 +1,57 @@
+"""What the emulation does not do, by the words that ask for it, each with what to do instead."""
+
+import re
+
+from tilelab.cudacpp.errors import BuildError
+
+_ON_A_GPU = (
+    "give the kernel arrays on a GPU to run it there, or keep these lines inside #ifndef TILELAB_EMULATION and write "
+    "plain C++ for the CPU in its #else"
+)
+#: What stands in the source, what it is, and what to do.
+_UNEMULATED = (
+    (r"\basm\b|__asm", "inline PTX (asm)", _ON_A_GPU),
+    (r"\bwmma\b|\bnvcuda\b|\bmma\.h|\bmma_sync\b", "tensor cores (wmma)", _ON_A_GPU),
+    (r"CUtensorMap|<cuda\.h>|\bcp_async_bulk|\bTMA\b|\bcde::", "the tensor memory accelerator (TMA)", _ON_A_GPU),
+    (
+        r"\bcooperative_groups\b|\bcg::|\bthis_thread_block\b|\bthis_grid\b",
+        "cooperative groups",
+        "__syncthreads(), __syncwarp() and the _sync shuffles do the same for blocks and warps",
+    ),
+    (
+        r"\bcuda::|<cuda/(?:barrier|pipeline|std)",
+        "the library libcu++ (cuda::barrier, cuda::pipeline)",
+        "__pipeline_memcpy_async of <cuda_pipeline_primitives.h> is emulated, and so is __syncthreads()",
+    ),
+    (r"\bcute\b|\bcutlass\b", "CuTe", 'it needs a GPU, the CuTe headers and Kernel(…, backend="nvcc")'),
+    (r"torch/|\btorch::|\bat::", "PyTorch host code", "give Kernel the __global__ function alone"),
+    (
+        r"<iostream>|\bstd::(?:cout|cerr|endl)\b",
+        "<iostream>, which is host code that no kernel can call",
+        "print from a kernel with printf",
+    ),
+    (r"<<<|\bcuda[A-Z]\w+\s*\(", "host code", "keep the __global__ function alone and let Kernel launch it"),
+)
+
+
+def why_unemulated(text: str) -> str:
+    """What of a piece of source or of a compiler's message is not emulated, and what to do; empty if nothing."""
+    for words, what, remedy in _UNEMULATED:
+        if re.search(words, text):
+            return f"not emulated: {what}; {remedy}"
+    return ""
+
+
+def explain_unemulated(error: BuildError, source: str) -> BuildError:
+    """A build for emulation that failed: where it failed over something that is not emulated, say so first.
+
+    The compiler has read the source by then, so lines that ``#ifndef TILELAB_EMULATION`` leaves out are not blamed.
+    """
+    shown = str(error)
+    head = re.match(r"line (\d+): .*", shown)
+    line = source.splitlines()[int(head[1]) - 1] if head and 0 < int(head[1]) <= len(source.splitlines()) else ""
+    reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated("\n".join(shown.splitlines()[1:2]))
+    if not reason:
+        return error
+    place = f"{head[0]}\n" if head else ""
+    return BuildError(f"{place}{reason}", error.log)
