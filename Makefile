@@ -60,6 +60,12 @@ hostile: sandbox  ## grade every broken and hostile submission, and print what w
 # ---- a class on a JupyterHub
 hub-packages: .venv/.hub
 	@tools/system-packages.sh hub
+	@$(MAKE) --no-print-directory .venv/node/.installed
+
+.venv/node/.installed: autograder/hub/package-lock.json autograder/hub/package.json
+	@echo "installing configurable-http-proxy into .venv/node (pinned in $<)"
+	@mkdir -p $(@D) && cp $^ $(@D) && npm ci --prefix $(@D) --no-fund --no-audit --loglevel=error >/dev/null
+	@touch $@
 
 hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it
 	@$(BIN)/python autograder/hub/demo.py
@@ -73,6 +79,7 @@ test-hub: .venv/.test system  ## a whole course on a hub, in a browser: from rel
 # ---- checking
 system: .venv/.test
 	@tools/system-packages.sh test
+	@$(MAKE) --no-print-directory .venv/node/.installed
 
 lint: .venv/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 
 from tilelab.grading.errors import GradingError  # noqa: E402
 
@@ -143,17 +143,16 @@ def main() -> int:
     asked = parser.parse_args()
     if (asked.to if asked.what == "save" else asked.snapshot) is None:
         parser.error("save needs --to, restore needs --from")
-    try:
+
+    def work() -> Iterator[object]:
         state = read_deployment(asked.course.resolve()).state
         if asked.what == "save":
-            print(save(state, asked.to, asked.keep))
+            yield save(state, asked.to, asked.keep)
         else:
             restore(asked.snapshot, state)
-            print(f"{state} is as it was in {asked.snapshot.name}")
-    except GradingError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+            yield f"{state} is as it was in {asked.snapshot.name}"
+
+    return say(work)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,8 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 from gpus import Profiles  # noqa: E402
-
-from tilelab.grading.errors import GradingError  # noqa: E402
 
 #: Names in the cluster, and where things lie in the image (see the Dockerfile).
 EXCHANGE, SECRET = "tilelab-exchange", "tilelab-tokens"
@@ -268,13 +266,7 @@ def main() -> int:
     parser.add_argument("--course", type=Path, default=HERE.parent / "course.toml", help="the course.toml")
     parser.add_argument("--to", type=Path, required=True, help="the folder to write to")
     asked = parser.parse_args()
-    try:
-        for file in write_kubernetes(read_deployment(asked.course.resolve()), asked.to):
-            print(file)
-    except GradingError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return say(lambda: write_kubernetes(read_deployment(asked.course.resolve()), asked.to))
 
 
 if __name__ == "__main__":

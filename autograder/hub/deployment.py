@@ -7,8 +7,9 @@ import csv
 import io
 import os
 import re
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,17 @@ def read_deployment(file: Path) -> Deployment:
     cluster = said.get("kubernetes", {})
     found["kubernetes"] = Kubernetes(**{key: _text(file, f"kubernetes.{key}", cluster[key]) for key in cluster})
     return Deployment(**found)
+
+
+def say(work: Callable[[], Iterable[object]]) -> int:
+    """Print what a command does, line by line, and return its exit code; what is refused goes to standard error."""
+    try:
+        for line in work():
+            print(line, flush=True)
+    except GradingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def read_roster(text: str, name: str = "the roster") -> tuple[Learner, ...]:

@@ -90,8 +90,7 @@ class NoSeatError(RuntimeError):
     def __init__(self, seats: int) -> None:
         super().__init__(f"all {seats} seats at a GPU are taken")
         self.jupyterhub_message = (
-            f"All {seats} seats at a GPU are taken. Start without one, or try again later: "
-            "idle servers give theirs back."
+            "Every seat at a GPU is taken. Start without one, or try again later: idle servers give theirs back."
         )
 
 

@@ -160,7 +160,7 @@ def environment(of: Deployment) -> dict[str, str]:
 
 
 def proxy_program() -> Path:
-    """Return the configurable-http-proxy that ``tools/system-packages.sh hub`` installed, else one on the path."""
+    """Return the configurable-http-proxy that ``make hub-packages`` installed, else one on the path."""
     own = Path(sys.prefix) / "node" / "node_modules" / ".bin" / "configurable-http-proxy"
     return own if own.exists() else Path("configurable-http-proxy")
 

@@ -16,10 +16,8 @@ from urllib.parse import urlsplit
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 from hub_config import environment, proxy_program, token  # noqa: E402
-
-from tilelab.grading.errors import GradingError  # noqa: E402
 
 #: What keeps a service to itself.
 WALLS = {
@@ -228,14 +226,7 @@ def main() -> int:
     parser.add_argument("--course", type=Path, required=True, help="the course.toml")
     parser.add_argument("--to", type=Path, required=True, help="the folder to write to")
     asked = parser.parse_args()
-    try:
-        of = read_deployment(asked.course.resolve())
-        for file in write_server(of, asked.to.resolve()):
-            print(file)
-    except GradingError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return say(lambda: write_server(read_deployment(asked.course.resolve()), asked.to.resolve()))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ AUTOGRADER = HERE.parent
 ROOT = AUTOGRADER.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
-from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 from derived import write_derived  # noqa: E402
 
 import tilelab  # noqa: E402
@@ -169,15 +169,12 @@ def main() -> int:
     parser.add_argument("--repository", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # this process is the grader's account
     asked = parser.parse_args()
-    try:
+
+    def work() -> Iterator[str]:
         of = read_deployment(asked.course.resolve())
-        lines = fill_course_folder(of, asked.folder, asked.repository) if asked.folder else release_course(of)
-        for line in lines:
-            print(line)
-    except GradingError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        yield from fill_course_folder(of, asked.folder, asked.repository) if asked.folder else release_course(of)
+
+    return say(work)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def check_proxy() -> None:
     from shutil import which
 
     if which(str(program)) is None:
-        raise GradingError("configurable-http-proxy is not installed: run  tools/system-packages.sh hub")
+        raise GradingError("configurable-http-proxy is not installed: run  make hub-packages")
 
 
 def _words(process: psutil.Process) -> list[str]:

@@ -25,7 +25,7 @@ def hub(state_folder):
     from running import RunningHub
 
     if shutil.which("node") is None:
-        pytest.skip("the hub's proxy needs node: tools/system-packages.sh hub")
+        pytest.skip("the hub's proxy needs node: make hub-packages")
     file = write_course(state_folder, release='["exercises"]')
     of = read_deployment(file)
     of.state.mkdir()

@@ -5,7 +5,6 @@ through pages too, or with the commands that the instructor's guide names.
 """
 
 import json
-import shutil
 import sys
 from urllib.parse import quote
 
@@ -17,24 +16,11 @@ from visitor import Visitor
 from tilelab.grading.exchange.plugins import STAMP
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("hub"), pytest.mark.timeout(600)]
-CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 PATIENCE = 60_000
 #: The notebook in front; the lab keeps others behind it.
 SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 CLI = "from tilelab.cli.main import cli; cli()"
 WRONG = "table = [[0, 3, 6, 9], [1, 4, 7, 10]]"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Start one Chromium for this file."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        path = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("hub"),
     pytest.mark.timeout(400),
-    pytest.mark.skipif(shutil.which("node") is None, reason="the proxy needs node: tools/system-packages.sh hub"),
+    pytest.mark.skipif(shutil.which("node") is None, reason="the proxy needs node: make hub-packages"),
 ]
 
 
@@ -64,7 +64,7 @@ def machine(state_folder, monkeypatch):
 
     folder = state_folder / "server"
     folder.mkdir()
-    file = write_course(folder, release='["exercises"]')
+    file = write_course(folder, release='["exercises"]', **{"[weights]": "[gpu]\ndevices = [1]\nseats = 1\n[weights]"})
     of = read_deployment(file)
     of.state.mkdir()
     accounts, before = walls(of)
@@ -92,7 +92,8 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
         machine.start(name)
     until(lambda: answers(f"{base}hub/health") and answers(f"{base}services/exchange/health"))
     ada = Visitor(base, "ada", PASSWORD)
-    assert ada.ask("POST", "users/ada/server").status_code in (201, 202)
+    asked = {"profile": "gpu", "device": 7}  # a device is not theirs to choose
+    assert ada.ask("POST", "users/ada/server", json=asked).status_code in (201, 202)
     until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
     exchange = ada.exchange()
     first = exchange.submit("exercises", {"exercise_1.ipynb": b"{}"})
@@ -100,6 +101,10 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     assert answers(server)
     pid = servers(machine)
     try:
+        (one,) = map(psutil.Process, pid)
+        assert one.environ()["CUDA_VISIBLE_DEVICES"] == "1"
+        assert "--MappingKernelManager.cull_idle_timeout=600" in one.cmdline(), "an idle kernel gives its memory back"
+        assert "--ServerApp.shutdown_no_activity_timeout=1200" in one.cmdline()
         machine.stop("tilelab-hub")
         assert not answers(f"{base}hub/health")
         assert answers(server), "the proxy still leads to ada's server"
@@ -109,6 +114,9 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
         assert servers(machine) == pid, "it is the same server"
         until(lambda: ada.ask("GET", "users/ada").json()["servers"][""]["ready"])
         assert exchange.submissions() == [first], "her token still counts"
+        ben = Visitor(base, "ben", PASSWORD)
+        refused = ben.ask("POST", "users/ben/server", json={"profile": "gpu"})
+        assert "Every seat at a GPU is taken" in refused.text, "the new hub knows who has a seat"
         machine.stop("tilelab-exchange")
         machine.start("tilelab-exchange")
         assert exchange.submit("exercises", {"exercise_1.ipynb": b"{}"}).learner == "ada"
