@@ -1,4 +1,19 @@
-"""Options of the whole test run."""
+"""Options of the whole test run, and the browser."""
+
+import shutil
+
+import pytest
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def pytest_addoption(parser):
@@ -17,3 +32,15 @@ def pytest_collection_modifyitems(config, items):
     kept = [item for item in items if item.get_closest_marker("oracle") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Start one Chromium for a file: while it is open, its event loop is in the way of other tests that need one."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()

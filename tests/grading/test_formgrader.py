@@ -1,17 +1,14 @@
 """nbgrader's formgrader, served over a graded class of attackers and opened in a browser: nothing of theirs runs."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
-import time
+import urllib.error
 import urllib.request
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from classroom import hand_in, make_course, solved
+from formgraders import browser, serve
 from nbformat import v4
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +22,6 @@ ATTACK = "document.title='ATTACKED';top.attacked=1;fetch('/attacked')"
 OF_A_CHECK, OF_ANOTHER = ("lambda i, j: i + 3", "plain truth value counts"), "only-for-the-eyes-of-alice"
 #: What nbgrader's own pages load from elsewhere.
 MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"
-CONFIG = """
-c.ServerApp.update(ip="127.0.0.1", port={port}, token="", password="", open_browser=False, allow_root=True)
-c.ServerApp.root_dir = {root!r}
-c.ServerApp.jpserver_extensions = {{"nbgrader.server_extensions.formgrader": True}}
-c.IdentityProvider.token = ""
-"""
 
 
 def attacker():
@@ -85,48 +76,15 @@ def course(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(course, tmp_path_factory):
     """The address of a Jupyter server with formgrader, in the course's folder."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    folder = tmp_path_factory.mktemp("jupyter")
-    (folder / "jupyter_server_config.py").write_text(CONFIG.format(port=port, root=str(course.root)))
-    own = {name: str(folder) for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
-    environment = {**os.environ, **own, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "jupyter_server"]
-    log = folder / "log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(command, cwd=course.root, env=environment, stdout=said, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 90
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}/formgrader/api/assignments", timeout=10).close()
-                break
-            except OSError:
-                assert process.poll() is None, log.read_text()[-3000:]
-                assert time.monotonic() < deadline, log.read_text()[-3000:]
-                time.sleep(0.3)
+    with serve(course, tmp_path_factory.mktemp("jupyter")) as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @pytest.fixture
 def page():
     """A page of a browser that notes what it asks for, and every sign that an attack ran."""
-    from playwright.sync_api import sync_playwright
-
-    with ExitStack() as stack:
-        playwright = stack.enter_context(sync_playwright())
-        path = next(filter(os.path.exists, ("/usr/bin/chromium", "/usr/bin/google-chrome")), None)
-        options = {"executable_path": path} if path else {}
-        browser = playwright.chromium.launch(
-            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], **options
-        )
-        stack.callback(browser.close)
-        opened = browser.new_page()
+    with browser() as chromium:
+        opened = chromium.new_page()
         opened.asked = []
         opened.on("request", lambda request: opened.asked.append(request.url))
         opened.on("dialog", lambda dialog: (opened.asked.append("/attacked by a dialog"), dialog.dismiss()))
