@@ -199,6 +199,33 @@ def test_what_a_person_has_graded_meanwhile_stays(course, tmp_path):
     assert grades(course)["ada", "practice_1_timed"][1] == 2.5
 
 
+@pytest.mark.parametrize(("step", "committed"), [("_store_scores", False), ("_move", True)])
+def test_an_import_that_is_stopped_is_finished_by_the_next(course, tmp_path, monkeypatch, step, committed):
+    from tilelab.grading import ledger as module
+
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def stopped(*arguments):
+        raise Killed
+
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice", ["ada"]), tmp_path / "r.jsonl")
+    before = grades(course)
+    with monkeypatch.context() as patch:
+        patch.setattr(module if step == "_move" else module.Ledger, step, stopped)
+        with pytest.raises(Killed):
+            list(pending.settle(file))
+    assert (grades(course) != before) == committed
+    settled = {one.cell: one for one in pending.settle(file)}
+    assert settled["practice_1_timed"].decided != committed
+    assert grades(course)["ada", "practice_1_timed"] == [3.0, None, 0]
+    assert course.grade("practice", "ada").score == 10
+    assert "tilelab-roofline" in (course.root / "feedback" / "ada" / "practice" / "practice_1.html").read_text()
+    assert not list((course.root / "autograded").glob("*/.*"))
+
+
 def test_foreign_and_changed_results_are_refused(course, tmp_path):
     pending = Pending(course)
     bundle = pending.export("practice")

@@ -143,6 +143,8 @@ def read_bundle(file: Path) -> Bundle:
         if not hmac.compare_digest(signature(key, body), str(signed)):
             raise GradingError(f"{str(file)!r} was changed since it was exported: export it again")
         wanted = {name: read_wanted(one) for name, one in body["wanted"].items()}
+        if any(name != one.digest for name, one in wanted.items()):
+            raise GradingError(f"{str(file)!r} wants something else than it says: export it again")
         jobs = tuple(Job(job["token"], job["cell"], job["wanted"]) for job in body["jobs"])
         return Bundle(body["number"], key, jobs, wanted, checked(body["thresholds"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -65,7 +65,7 @@ def roofline(roof: Roof, dots: Sequence[Dot]) -> Picture:
 def row_of(name: str, measured: Measured) -> dict[str, Any]:
     """Return a measurement as an instructor reads it: times, samples, clocks."""
     clocks = [one["sm_mhz"] for one in measured.about.get("clocks", []) if "sm_mhz" in one]
-    row: dict[str, Any] = {"measurement": name[:8], "outcome": measured.outcome}
+    row: dict[str, Any] = {"measurement": name[:8], "device": measured.device["name"], "outcome": measured.outcome}
     if measured.samples:
         first, *others = measured.samples
         over = measured.fastest(others)
