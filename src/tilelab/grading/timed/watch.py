@@ -79,13 +79,14 @@ class Watch:
         except ImportError:
             self._nvml: Any = None
             return
+        find = pynvml.nvmlDeviceGetHandleByIndex if which.isdigit() else pynvml.nvmlDeviceGetHandleByUUID
+        try:
+            pynvml.nvmlInit()
+            self._gpu = find(int(which) if which.isdigit() else which)
+            self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
+        except pynvml.NVMLError as error:
+            raise GradingError(f"the GPU {which!r} cannot be watched: {error}") from None
         self._nvml = pynvml
-        pynvml.nvmlInit()
-        by_number = which.isdigit()
-        self._gpu = (
-            pynvml.nvmlDeviceGetHandleByIndex(int(which)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(which)
-        )
-        self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
 
     def state(self) -> dict[str, Any]:
         """Return clocks (MHz), temperature (°C), power and why clocks are low, as far as the device tells."""
