@@ -104,6 +104,8 @@ def test_the_whole_path_with_a_cpu_in_the_gpus_place_decides_nothing(course, tmp
     assert code == 0, said
     rows = json.loads(said.splitlines()[0])["rows"]
     assert [row["outcome"] for row in rows] == ["timed", "timed"]
+    code, said = invoke("jobs", "show", results)
+    assert (code, said.count("emulation on a CPU")) == (0, 2)
     code, said = invoke("jobs", "import", results, "--course", course.root, "--json")
     assert code == 0, said
     assert [row["decided"] for row in json.loads(said)["rows"]] == [False] * 3

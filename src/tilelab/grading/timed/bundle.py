@@ -198,6 +198,25 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
     return found
 
 
+def unverified(file: Path) -> dict[str, Measured]:
+    """Read the outcomes in a results file to look at; whoever decides anything by them asks `read_results`.
+
+    Raises
+    ------
+    GradingError
+        The file holds no results.
+    """
+    number_in(file)
+    found = {}
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            body = json.loads(line)
+            found[str(body["wanted"])] = read_measured(body["measured"])
+        except (ValueError, KeyError, TypeError):
+            continue  # half a line, of a run that was stopped
+    return found
+
+
 def number_in(file: Path) -> str:
     """Return the number of the bundle that a results file says it belongs to, or raise `GradingError`."""
     try:
