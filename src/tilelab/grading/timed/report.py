@@ -70,11 +70,11 @@ def row_of(name: str, measured: Measured) -> dict[str, Any]:
         first, *others = measured.samples
         over = measured.fastest(others)
         gain, mine, theirs = measured.gain(over, first), measured.time(first), measured.time(over)
-        events = sorted(sample[1] for sample in measured.samples[first])
+        walls = sorted(sample[0] for sample in measured.samples[first])
         row |= {
             "kernel": first,
             "ms": mine.value,
-            "ms by events": events[len(events) // 2],
+            "ms by the wall": walls[len(walls) // 2],
             "against": over,
             "its ms": theirs.value,
             "gain": gain.value,
