@@ -12,11 +12,12 @@ from tilelab.grading.timing import by_gain, by_nearness, waits_for_gpu, want
 from tilelab.grading.values import number, statements_fault, statements_right
 
 SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 200))
+HINT = "which element each thread loads, which ones it multiplies, and that the sum goes on over all tiles of K"
 TRUE = {"a": False, "b": True, "c": True, "d": False}
 
 
 def _judged(answers: dict[str, Any]) -> Judgement:
-    found = judge_kernel(lambda: answer(answers), SHAPES)
+    found = judge_kernel(lambda: answer(answers), SHAPES).hinted(HINT)
     if found.answer is not None and found.share and not keeps_a_tile(found.answer, SHAPES[0]):
         return found.lowered(0.5, "the kernel keeps nothing in shared memory: it is not the tiled one")
     return found

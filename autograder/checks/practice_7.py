@@ -12,11 +12,12 @@ from tilelab.grading.timed.wanted import Measured, Wanted
 from tilelab.grading.timing import YOUR_TILED, by_gain, waits_for_gpu, want
 
 SHAPES = ((64, 64, 32), (33, 17, 19), (65, 66, 17), (1, 1, 1), (40, 100, 48), (31, 33, 70))
+HINT = "a sum of its own for each of a thread's outputs; loads that fill the whole tile; the grid by the tile of C"
 TILED_SHAPES = ((32, 48, 40), (17, 19, 35))
 
 
 def _judged(answers: dict[str, Any]) -> Judgement:
-    found = judge_kernel(lambda: answer(answers), SHAPES)
+    found = judge_kernel(lambda: answer(answers), SHAPES).hinted(HINT)
     if found.answer is None or not found.share:
         return found
     outputs = outputs_a_thread(found.answer)

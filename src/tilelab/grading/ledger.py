@@ -27,6 +27,7 @@ from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import Evaluated
+from tilelab.grading.inert import FILES_TO_SHOW
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
 from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.submitted import handed_in_at
@@ -176,6 +177,8 @@ class Ledger:
         try:
             submitted = self._submitted(evaluated.student, evaluated.assignment)
             for path in plain_files(submitted, deepest=1):
+                if path.suffix.lower().removeprefix(".") not in FILES_TO_SHOW:
+                    continue  # formgrader would serve it, as a page of its own
                 shutil.copyfile(path, part / path.name, follow_symlinks=False)
             if when := handed_in_at(submitted)[0]:
                 (part / "timestamp.txt").write_text(f"{when} UTC")

@@ -13,6 +13,8 @@ from tilelab.grading.learner import check_key
 
 FILE = "course.toml"
 DAY = 24 * 3600
+#: Tables of the file that say who takes the course and where it runs; ``autograder/hub`` reads them.
+OF_THE_HUB = frozenset({"course", "people", "authenticator", "hub", "gpu", "kubernetes"})
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,11 @@ def read_policy(file: Path) -> Policy:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
-    if unknown := sorted(set(said) - {"weights", "due", "late", "numbers", "timed"}):
-        known = "[weights], [due], [late], [numbers] and [timed]"
-        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have {known}")
+    known = {"weights", "due", "late", "numbers", "timed"} | OF_THE_HUB
+    if unknown := sorted(set(said) - known):
+        raise GradingError(
+            f"{file.name} has [{unknown[0]}]; it may have {', '.join(f'[{one}]' for one in sorted(known))}"
+        )
     weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
     if weights and abs(sum(weights.values()) - 1) > 1e-6:
         raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
