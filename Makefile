@@ -6,7 +6,8 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book pdf korean test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean
+.PHONY: help book pdf korean test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean \
+        hub hub-packages release-course test-hub
 
 help:  ## list the commands
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -16,10 +17,12 @@ help:  ## list the commands
 	@python=$$(tools/find-python.sh) && echo "making .venv with $$python" && $$python -m venv .venv
 
 .venv/.course: EXTRAS := book,grade
-.venv/.test: EXTRAS := book,grade,dev
-.venv/.oracle: EXTRAS := book,grade,dev,oracle
+.venv/.test: EXTRAS := book,grade,hub,dev
+.venv/.oracle: EXTRAS := book,grade,hub,dev,oracle
 
-.venv/.course .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.hub: EXTRAS := book,grade,hub
+
+.venv/.course .venv/.hub .venv/.test .venv/.oracle: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tilelab[$(EXTRAS)] into .venv (pinned in constraints.txt)"
 	@$(BIN)/pip install -qq -c constraints.txt -e '.[$(EXTRAS)]' || $(BIN)/pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
@@ -51,12 +54,32 @@ class: sandbox  ## grade a generated class of 24 over all problems, and compare 
 corpus: sandbox  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py
 
-hostile: sandbox  ## grade every broken and hostile submission, and print what was designed and what came out
+hostile: sandbox  ## grade every broken and hostile submission and try every escape, as root as an ordinary user too
 	@$(BIN)/python autograder/hostile/run.py
+
+# ---- a class on a JupyterHub
+hub-packages: .venv/.hub
+	@tools/system-packages.sh hub
+	@$(MAKE) --no-print-directory .venv/node/.installed
+
+.venv/node/.installed: autograder/hub/package-lock.json autograder/hub/package.json
+	@echo "installing configurable-http-proxy into .venv/node (pinned in $<)"
+	@mkdir -p $(@D) && cp $^ $(@D) && npm ci --prefix $(@D) --no-fund --no-audit --loglevel=error >/dev/null
+	@touch $@
+
+hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it
+	@$(BIN)/python autograder/hub/demo.py
+
+release-course: hub-packages  ## hand out chapters and assignments, or what changed; COURSE=… names another course.toml
+	@$(BIN)/python autograder/hub/release_course.py --course $(or $(COURSE),autograder/course.toml)
+
+test-hub: .venv/.test system  ## a whole course on a hub, in a browser: from release to points
+	@$(BIN)/pytest -n 0 tests/hub/test_cycle.py
 
 # ---- checking
 system: .venv/.test
 	@tools/system-packages.sh test
+	@$(MAKE) --no-print-directory .venv/node/.installed
 
 lint: .venv/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing for a purpose, where the user may; else names the exact command.
 #   tools/system-packages.sh grade    bubblewrap (the sandbox), g++ (emulated CUDA C++)
+#   tools/system-packages.sh hub      these, and node with npm (the hub's proxy)
 #   tools/system-packages.sh test     these, and chromium (browser tests)
 set -u
 missing=""
@@ -9,7 +10,9 @@ need g++ g++
 need bwrap bubblewrap
 case "${1:-}" in
     grade) ;;
+    hub) need node nodejs; need npm npm ;;
     test)
+        need node nodejs; need npm npm
         . /etc/os-release 2>/dev/null
         if [ "${ID:-}" = ubuntu ]; then
             # Ubuntu's chromium package is a snap, which headless tests cannot drive: Playwright brings its own.
@@ -17,7 +20,7 @@ case "${1:-}" in
         else
             need chromium chromium
         fi ;;
-    *) echo "usage: $0 grade | test" >&2; exit 2 ;;
+    *) echo "usage: $0 grade | hub | test" >&2; exit 2 ;;
 esac
 if [ "${playwright:-}" = yes ] && [ -z "$(ls -d "$HOME"/.cache/ms-playwright/chromium* 2>/dev/null)" ]; then
     .venv/bin/playwright install --with-deps chromium || exit 1

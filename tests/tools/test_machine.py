@@ -75,10 +75,12 @@ def test_root_installs_what_is_missing(machine, tmp_path):
     }
     done = machine("system-packages.sh", "test", commands=commands)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "log").read_text().splitlines() == ["update", "install -y --no-install-recommends bubblewrap"]
+    wanted = "install -y --no-install-recommends bubblewrap nodejs npm"
+    assert (tmp_path / "log").read_text().splitlines() == ["update", wanted]
 
 
 def test_nothing_is_done_where_nothing_is_missing(machine):
-    commands = dict.fromkeys(["g++", "bwrap", "chromium", "google-chrome"], "exit 0") | {"apt-get": "exit 1"}
+    there = ["g++", "bwrap", "chromium", "google-chrome", "node", "npm"]
+    commands = dict.fromkeys(there, "exit 0") | {"apt-get": "exit 1"}
     done = machine("system-packages.sh", "test", commands=commands)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -21,6 +21,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Unicode
 from traitlets.config import Config
 
+from tilelab.cudacpp.processes import use_runner
 from tilelab.grading.answers import MIME
 from tilelab.grading.errors import GradingError
 from tilelab.grading.inert import make_inert
@@ -29,6 +30,7 @@ from tilelab.grading.learner import key_in
 from tilelab.grading.policy import FILE
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
+from tilelab.grading.sandbox.emulation import run_inside
 from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
 
 #: Key of an output's metadata that marks it as the judge's, and of the resources that carry verdicts to the gradebook.
@@ -145,7 +147,8 @@ class JudgeAnswers(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Judge every grade cell that belongs to one of our problems; others are nbgrader's to grade."""
-        judged = judge_notebook(nb, Judge(self.checks, resources["nbgrader"]["student"]))
+        with use_runner(run_inside):  # what learners wrote in C++ is compiled and run in the sandbox, as their kernels
+            judged = judge_notebook(nb, Judge(self.checks, resources["nbgrader"]["student"]))
         make_inert(nb, judged)
         resources[REPORT] = {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
         return nb, resources

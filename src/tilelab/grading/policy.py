@@ -13,6 +13,8 @@ from tilelab.grading.learner import check_key
 
 FILE = "course.toml"
 DAY = 24 * 3600
+#: Tables of the file that say who takes the course and where it runs; ``autograder/hub`` reads them.
+OF_THE_HUB = frozenset({"course", "people", "authenticator", "hub", "gpu", "kubernetes"})
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,15 @@ class Policy:
     key : str
         Where every learner is to have numbers of their own, what they follow from beside the learner's id; else ``""``.
         It goes into the notebooks that are handed out, and is read from there again.
+    accept_shipped : bool
+        Whether timed points are decided by the thresholds as shipped on a device that is not calibrated.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     late: Late = Late()
     key: str = ""
+    accept_shipped: bool = False
 
 
 def read_policy(file: Path) -> Policy:
@@ -66,8 +71,11 @@ def read_policy(file: Path) -> Policy:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
-    if unknown := sorted(set(said) - {"weights", "due", "late", "numbers"}):
-        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have [weights], [due], [late] and [numbers]")
+    known = {"weights", "due", "late", "numbers", "timed"} | OF_THE_HUB
+    if unknown := sorted(set(said) - known):
+        raise GradingError(
+            f"{file.name} has [{unknown[0]}]; it may have {', '.join(f'[{one}]' for one in sorted(known))}"
+        )
     weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
     if weights and abs(sum(weights.values()) - 1) > 1e-6:
         raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
@@ -77,6 +85,10 @@ def read_policy(file: Path) -> Policy:
     grace = late.get("grace_minutes", 0)
     if isinstance(grace, bool) or not isinstance(grace, int | float) or grace < 0:
         raise GradingError(f"{file.name}: late.grace_minutes = {grace!r}, a number from 0 on is asked for")
+    timed = said.get("timed", {})
+    accept = timed.get("accept_shipped", False)
+    if not isinstance(accept, bool) or set(timed) - {"accept_shipped"}:
+        raise GradingError(f"{file.name}: [timed] may say accept_shipped = true or false, not {timed!r}")
     return Policy(
         weights,
         {name: _moment(file, name, value) for name, value in said.get("due", {}).items()},
@@ -86,6 +98,7 @@ def read_policy(file: Path) -> Policy:
             _share(file, "late.most", late.get("most", 1.0)),
         ),
         _key(file, said.get("numbers", {})),
+        accept,
     )
 
 

@@ -1,0 +1,91 @@
+"""A hub with the course on it, on this machine alone: ``make hub``.
+
+As root, everybody has a Unix account of their own in a private namespace, as on a real server. As an ordinary user,
+all share yours: everything works, and nothing keeps learners apart but the exchange.
+"""
+
+import argparse
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from private_machine import have_accounts, private_machine  # noqa: E402
+from running import RunningHub, check_ports, check_proxy  # noqa: E402
+
+from tilelab.grading.errors import GradingError  # noqa: E402
+from tilelab.grading.policy import FILE  # noqa: E402
+
+ROOT = HERE.parents[1]
+
+
+def walls(of: Deployment) -> tuple[str, list[str]]:
+    """Return whose accounts people have, and the command before which to put the hub's."""
+    if of.accounts == "own" and os.getuid() == 0:
+        if have_accounts(of):
+            return "own", []
+        if shutil.which("bwrap"):
+            return "own", private_machine(of, [ROOT])
+    return "shared", []
+
+
+def release(of: Deployment, before: list[str]) -> None:
+    """Release the course, as `release_course` does, behind the same walls as the hub."""
+    command = [*before, sys.executable, str(HERE / "release_course.py"), "--course", str(of.file)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise GradingError(f"the course was not released: {done.stderr.strip()[-3000:]}")
+    print(done.stdout, end="")
+
+
+def main() -> int:
+    """Release the course, start the hub, say where it is, and end it when told to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--course", type=Path, default=HERE.parent / FILE, help="the course.toml")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        of = read_deployment(asked.course.resolve())
+        check_proxy()
+        check_ports(of)
+        accounts, before = walls(of)
+        os.environ["TILELAB_ACCOUNTS"] = accounts
+        of = read_deployment(asked.course.resolve())
+        print("releasing the course …", flush=True)
+        release(of, before)
+        password = secrets.token_urlsafe(9)
+        print("starting the hub …", flush=True)
+        with RunningHub(of, before, {"TILELAB_DEMO_PASSWORD": password}):
+            print(welcome(of, password), flush=True)
+            signal.pause()
+    except GradingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nthe hub has ended; what was handed in is kept in", of.state)
+    return 0
+
+
+def welcome(of: Deployment, password: str) -> str:
+    """Return where to go, and as whom."""
+    apart = "everybody has a Unix account of their own"
+    if of.accounts == "shared":
+        apart = "all share your Unix account: a demo, not a place for a class"
+    return (
+        f"\n  {of.url}    password for everybody: {password}\n"
+        f"  learners     {', '.join(learner.id for learner in of.learners)}\n"
+        f"  instructors  {', '.join(of.teachers)}, who grade at {of.url}/services/{of.course}/formgrader\n"
+        f"  {apart}\n"
+        "  Ctrl-C ends it.\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

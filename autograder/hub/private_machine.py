@@ -1,0 +1,97 @@
+"""Unix accounts for a demo that leave the machine as it is: a mount namespace with a list of users of its own.
+
+Only root can make one. Inside, every learner, formgrader and the exchange have an account each, as on a real server,
+and the walls between them are the system's.
+"""
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from deployment import Deployment
+
+from tilelab.grading.sandbox import view
+
+#: From here on numbers are taken for the accounts, those that exist left out.
+FIRST = 61000
+
+
+def accounts(of: Deployment) -> list[str]:
+    """Return every account that a course needs."""
+    return [*of.users, of.grader_account, of.exchange_account]
+
+
+def have_accounts(of: Deployment) -> bool:
+    """Whether the machine itself has every account."""
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return known.issuperset(accounts(of))
+
+
+def private_machine(of: Deployment, show: Iterable[Path] = ()) -> list[str]:
+    """Make the accounts and their homes, and return the command before which to put what is to run among them.
+
+    Parameters
+    ----------
+    of : Deployment
+        The course.
+    show : iterable of path
+        Folders that must be reachable though they may lie in root's own, which is closed to others.
+    """
+    numbers = _numbers(of)
+    homes = of.state / "home"
+    homes.mkdir(parents=True, exist_ok=True)
+    passwd = [line for line in Path("/etc/passwd").read_text().splitlines() if line.split(":")[0] not in numbers]
+    group = [line for line in Path("/etc/group").read_text().splitlines() if line.split(":")[0] not in numbers]
+    for name, number in numbers.items():
+        home = of.grader_home if name == of.grader_account else homes / name
+        home.mkdir(mode=0o700, exist_ok=True)
+        os.chown(home, number, number)
+        passwd.append(f"{name}:x:{number}:{number}::{home}:/bin/bash")
+        group.append(f"{name}:x:{number}:")
+    walls = ["bwrap", "--dev-bind", "/", "/", "--die-with-parent"]
+    walls += _opened([of.state, of.file.parent, *show])
+    for file, lines in (("passwd", passwd), ("group", group)):
+        path = of.state / file
+        path.write_text("\n".join(lines) + "\n")
+        walls += ["--ro-bind", str(path), f"/etc/{file}"]
+    for folder in (of.state, homes):
+        folder.chmod(0o755)
+    return [*walls, "--"]
+
+
+def _numbers(of: Deployment) -> dict[str, int]:
+    """Return a number for each account; the same each time, as long as the course names the same people."""
+    taken = {entry.pw_uid for entry in pwd.getpwall()}
+    free = (number for number in range(FIRST, 1 << 30) if number not in taken)
+    return dict(zip(accounts(of), free, strict=False))
+
+
+def _opened(show: Iterable[Path]) -> list[str]:
+    """Return bwrap's arguments by which closed folders above what is needed hold that alone, and are open."""
+    needed = [*view.visible_paths(), *(path.resolve() for path in show), Path(sys.prefix).resolve()]
+    walls = []
+    for closed in {_closed_above(path) for path in needed} - {None}:
+        inside = [path for path in dict.fromkeys(needed) if path.is_relative_to(closed)]
+        walls += ["--perms", "0755", "--tmpfs", str(closed), *_below(closed, view.folders_above(*inside))]
+        for path in sorted(inside):
+            walls += ["--bind", str(path), str(path)]
+    return walls
+
+
+def _closed_above(path: Path) -> Path | None:
+    """Return the topmost folder above a path that other users cannot pass."""
+    for above in reversed(path.parents):
+        if not above.stat().st_mode & 0o001:
+            return above
+    return None
+
+
+def _below(closed: Path, arguments: list[str]) -> list[str]:
+    """Keep those of bwrap's ``--perms … --dir PATH`` that lie below a folder."""
+    kept = []
+    for place in range(0, len(arguments), 4):
+        if Path(arguments[place + 3]).is_relative_to(closed) and Path(arguments[place + 3]) != closed:
+            kept += arguments[place : place + 4]
+    return kept

@@ -1,0 +1,181 @@
+"""Make what learners get, and hand it out: ``make release-course``.
+
+Chapters and assignments go to the exchange; learners' servers take them from there. Run it again after any change:
+only what changed becomes a new version, and what learners wrote stays. Solutions, checks and masters never go there.
+"""
+
+import argparse
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+AUTOGRADER = HERE.parent
+ROOT = AUTOGRADER.parent
+sys.path[:0] = [str(HERE), str(ROOT / "tools")]
+
+from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
+from derived import write_derived  # noqa: E402
+
+import tilelab  # noqa: E402
+from tilelab.grading.budgets import FILE as LIMITS  # noqa: E402
+from tilelab.grading.errors import GradingError  # noqa: E402
+from tilelab.grading.exchange.bundle import read_folder  # noqa: E402
+from tilelab.grading.exchange.store import Store  # noqa: E402
+from tilelab.grading.policy import FILE, read_policy  # noqa: E402
+
+CONFIG = "nbgrader_config.py"
+
+
+def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
+    """Bring the course's folder and the exchange up to date, and return what was done, line by line.
+
+    Parameters
+    ----------
+    of : Deployment
+        The course.
+    repository : path
+        Where masters, checks and chapters are.
+
+    Raises
+    ------
+    GradingError
+        An account is missing, an assignment cannot be generated, or the exchange cannot be written.
+    """
+    said = []
+    write_derived(of)
+    said += make_course_folder(of, repository)
+    released = of.course_folder / "release"
+    wanted = {name: read_folder(released / name) for name in of.release}
+    chapters = read_chapters(repository / "notebooks")
+    with acting_as(of.exchange_account if of.accounts == "own" else None, of.exchange):
+        store = Store(of.exchange)
+        for name, files in wanted.items():
+            if store.released().get(name) and store.handed_out(name) == files:
+                said.append(f"{name}: unchanged")
+            else:
+                said.append(f"{name}: version {store.release(name, files, again=True)} is released")
+        version, files = store.materials()
+        if files == chapters:
+            said.append(f"chapters: unchanged, version {version}")
+        else:
+            said.append(f"chapters: version {store.publish(chapters)}, {len(chapters)} files")
+    return said
+
+
+def read_chapters(notebooks: Path) -> dict[str, bytes]:
+    """Return the chapters: notebooks at the top and what lies beside them, without the assignments' folders."""
+    assignments = {"exercises", "practice"}
+    files = read_folder(notebooks, [".ipynb_checkpoints", "__pycache__", ".*"])
+    return {name: content for name, content in files.items() if name.split("/")[0] not in assignments}
+
+
+def make_course_folder(of: Deployment, repository: Path) -> list[str]:
+    """Bring the nbgrader course up to date, as the account that owns it."""
+    folder = of.course_folder
+    with acting_as(of.grader_account if of.accounts == "own" else None, of.grader_home):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    account = account_of(of.grader_account) if of.accounts == "own" and os.getuid() == 0 else None
+    command = [sys.executable, str(HERE / "release_course.py"), "--folder", str(folder), "--course", str(of.file)]
+    environment = os.environ | {"HOME": str(of.grader_home), "PYTHONPATH": str(Path(tilelab.__file__).parents[1])}
+    who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+    done = subprocess.run(
+        [*command, "--repository", str(repository)],
+        env=environment, cwd=folder.parent, capture_output=True, text=True, check=False, **who,
+    )  # fmt: skip
+    if done.returncode:
+        raise GradingError(f"the course's folder was not made: {done.stderr.strip()[-2000:]}")
+    return done.stdout.splitlines()
+
+
+def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterator[str]:
+    """Copy configuration and checks, make the sources, generate what is to be released; yield what was done."""
+    from make_views import write_source
+    from nbgrader.api import Gradebook
+
+    from tilelab.grading.course import Course
+
+    for file in (CONFIG, LIMITS):
+        shutil.copy(AUTOGRADER / file, folder)
+    shutil.copy(of.file, folder / FILE)
+    shutil.rmtree(folder / "checks", ignore_errors=True)
+    shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
+    write_source(folder / "source")
+    course = Course(folder)
+    for assignment in of.release:
+        before = newest(folder / "source" / assignment)
+        made = newest(folder / "release" / assignment)
+        if made is not None and before is not None and made >= before:
+            continue
+        done = course.api.generate_assignment(assignment)
+        if not done["success"]:
+            raise GradingError(f"{assignment} was not generated: {done.get('error') or done.get('log')}")
+        yield f"{assignment}: generated"
+    with Gradebook(course.api.coursedir.db_url, of.course) as gradebook:
+        for learner in of.learners:
+            about = {"first_name": learner.first_name, "last_name": learner.last_name, "email": learner.email}
+            gradebook.update_or_create_student(learner.id, **{k: v for k, v in about.items() if v})
+        due = read_policy(of.file).due
+        for assignment in gradebook.assignments:
+            if assignment.name in due:
+                assignment.duedate = due[assignment.name].replace(tzinfo=None)
+        gradebook.db.commit()
+        yield f"gradebook: {len(gradebook.students)} learners, {len(gradebook.assignments)} assignments"
+
+
+def newest(folder: Path) -> float | None:
+    """Return when the youngest notebook in a folder was written; ``None`` where there is none."""
+    return max((path.stat().st_mtime for path in folder.glob("*.ipynb")), default=None)
+
+
+def account_of(name: str) -> pwd.struct_passwd:
+    """Return a Unix account, or raise `GradingError` with the command that makes it."""
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise GradingError(
+            f"there is no account {name!r}: make it with  useradd --system --user-group {name}"
+        ) from None
+
+
+@contextmanager
+def acting_as(name: str | None, home: Path) -> Iterator[None]:
+    """Write as an account, below a folder that it alone can read; without a name, as whoever this is."""
+    if name is None or os.getuid():
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield
+        return
+    account = account_of(name)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.chown(home, account.pw_uid, account.pw_gid)
+    os.setegid(account.pw_gid)
+    os.seteuid(account.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def main() -> int:
+    """Release the course, or fill its folder as the account that owns it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--course", type=Path, default=AUTOGRADER / FILE, help="the course.toml")
+    parser.add_argument("--repository", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # this process is the grader's account
+    asked = parser.parse_args()
+
+    def work() -> Iterator[str]:
+        of = read_deployment(asked.course.resolve())
+        yield from fill_course_folder(of, asked.folder, asked.repository) if asked.folder else release_course(of)
+
+    return say(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

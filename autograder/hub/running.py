@@ -1,0 +1,184 @@
+"""A hub that runs as a child of this process: started, waited for, and ended with everything it started."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from urllib.error import HTTPError, URLError
+from urllib.request import ProxyHandler, build_opener
+
+import psutil
+from deployment import PORTS, Deployment
+from hub_config import environment, proxy_program
+
+import tilelab
+from tilelab.grading.errors import GradingError
+
+HERE = Path(__file__).resolve().parent
+#: Seconds until the hub must answer, and within which it ends when it is told to.
+START, END = 180.0, 60.0
+
+
+class RunningHub:
+    """JupyterHub of a course, with its proxy and services, for as long as the ``with`` block lasts.
+
+    Parameters
+    ----------
+    of : Deployment
+        The course; it must be released (`release_course`).
+    before : list of str
+        A command to put before the hub's, such as a private machine's.
+    environment : dict, optional
+        More for the hub's environment.
+
+    Raises
+    ------
+    GradingError
+        A port is taken, the proxy is not installed, or the hub does not answer in time.
+    """
+
+    def __init__(
+        self, of: Deployment, before: list[str] | None = None, variables: dict[str, str] | None = None
+    ) -> None:
+        self.of = of
+        self._before = before or []
+        self._variables = variables or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = of.state / "hub.log"
+
+    def __enter__(self) -> "RunningHub":
+        """Start the hub and wait until it and the exchange answer."""
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End it."""
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The hub's process, or that of the private machine around it."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """Everything that the hub started and that still runs."""
+        try:
+            return psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def start(self) -> None:
+        """Start the hub and wait until it and the exchange answer."""
+        check_proxy()
+        check_ports(self.of)
+        command = [*self._before, sys.executable, "-m", "jupyterhub", "-f", str(HERE / "jupyterhub_config.py")]
+        variables = os.environ | environment(self.of) | {"TILELAB_COURSE": str(self.of.file)} | self._variables
+        variables["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
+        variables.pop("CONFIGPROXY_AUTH_TOKEN", None)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=self.of.state, env=variables, stdout=log, stderr=log, start_new_session=True
+            )
+        self.wait()
+
+    def wait(self, seconds: float = START) -> None:
+        """Wait until the hub and the exchange answer through the proxy."""
+        base = f"{self.of.at('proxy')}{self.of.base_url}"
+        end = time.monotonic() + seconds
+        for path in ("hub/health", "services/exchange/health", f"services/{self.of.course}/api"):
+            while not answers(base + path):
+                if self._process is not None and self._process.poll() is not None:
+                    raise GradingError(f"the hub ended; its last words:\n{self.last_words()}")
+                if time.monotonic() > end:
+                    raise GradingError(f"{base + path} did not answer in {seconds:g} s:\n{self.last_words()}")
+                time.sleep(0.2)
+
+    def stop(self) -> None:
+        """End the hub, and whatever it leaves behind."""
+        if self._process is None:
+            return
+        started = self.processes
+        hub = next((one for one in started if "jupyterhub" in " ".join(_words(one))), None) if self._before else None
+        if self._process.poll() is None:
+            os.kill(hub.pid if hub else self._process.pid, signal.SIGTERM)
+            try:
+                self._process.wait(END)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        left = [one for one in started if one.is_running()]
+        for one in left:
+            one.terminate() if one.is_running() else None
+        for one in psutil.wait_procs(left, timeout=5)[1]:
+            one.kill()
+        self._process = None
+
+    def last_words(self) -> str:
+        """Return the end of the log."""
+        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+
+def answers(url: str) -> bool:
+    """Whether something that is not a proxy's excuse answers at an address."""
+    try:
+        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
+            return bool(answer.status < 500)
+    except HTTPError as error:
+        return error.code in (401, 403)
+    except (URLError, OSError):
+        return False
+
+
+def check_ports(of: Deployment) -> None:
+    """Raise `GradingError` where one of the hub's ports is taken."""
+    for number in range(of.port, of.port + len(PORTS)):
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                one.bind(("127.0.0.1", number))
+            except OSError:
+                raise GradingError(
+                    f"port {number} is taken: end what listens there, or say another first port in [hub] port of "
+                    f"{of.file.name} (the hub takes {of.port} to {of.port + len(PORTS) - 1})"
+                ) from None
+
+
+def free_port() -> int:
+    """Return the first of as many free ports in a row as the hub takes."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1]
+        if first + len(PORTS) > 65535:
+            continue
+        try:
+            for number in range(first, first + len(PORTS)):
+                with socket.socket() as one:
+                    one.bind(("127.0.0.1", number))
+        except OSError:
+            continue
+        return int(first)
+
+
+def check_proxy() -> None:
+    """Raise `GradingError` where the proxy is not installed."""
+    program = proxy_program()
+    if program.is_absolute():
+        return
+    from shutil import which
+
+    if which(str(program)) is None:
+        raise GradingError("configurable-http-proxy is not installed: run  make hub-packages")
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []

@@ -1,0 +1,172 @@
+"""course.toml and the roster: what is meant is read, what cannot be meant is refused in words."""
+
+from pathlib import Path
+
+import pytest
+from hubs import ROOT, write_course
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.policy import FILE
+
+
+@pytest.fixture(autouse=True)
+def no_demo(monkeypatch):
+    monkeypatch.delenv("TILELAB_ACCOUNTS", raising=False)
+
+
+def read(folder, text):
+    from deployment import read_deployment
+
+    file = folder / FILE
+    file.write_text(text)
+    return read_deployment(file)
+
+
+def test_the_repositorys_own_file_is_a_demo_on_loopback():
+    from deployment import read_deployment
+
+    of = read_deployment(ROOT / "autograder" / FILE)
+    assert of.authenticator == "shared-password"
+    assert of.at("proxy") == of.url == "http://127.0.0.1:8000"
+    assert of.state == ROOT / "_build" / "hub"
+    assert set(of.release) == {"exercises", "practice"}
+    assert len(set(of.users)) == len(of.users) == 5
+
+
+def test_a_file_with_nothing_in_it_is_a_course_without_people(tmp_path):
+    of = read(tmp_path, "")
+    assert (of.course, of.users, of.gpu.devices) == ("tilelab", (), ())
+    assert of.authenticator == "pam"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[course]\nid = 'Tile Lab'\n", r"course\.id = 'Tile Lab'"),
+        ("[course]\nname = 'x'\n", r"course\.name is not known; id, release, title are"),
+        ("[course]\nrelease = 'exercises'\n", "a list of names"),
+        ("course = 3\n", r"write \[course\]"),
+        ("[people]\nlearners = ['Ada']\n", "'Ada' is no user name"),
+        ("[people]\nlearners = ['ada', 'ada']\n", "'ada' is there twice"),
+        ("[people]\nlearners = ['ada']\ninstructors = ['ada']\n", "'ada' learns and teaches"),
+        ("[people]\nlearners = ['grader-tilelab']\n", "is formgrader's account"),
+        ("[people]\nlearners = ['exchange-tilelab']\n", "is the exchange's account"),
+        ("[people]\ninstructors = ['iris', 'iris']\n", "names somebody twice"),
+        ("[people]\nlearners = ['root; rm']\n", "is no user name"),
+        ("[people]\nroster = 'nowhere.csv'\n", "cannot read the roster"),
+        ("[authenticator]\nkind = 3\n", "a text is asked for"),
+        ("[authenticator]\nuser_password = 'x'\n", r"authenticator\.user_password is not known"),
+        ("[authenticator.GitHubOAuthenticator]\nclient_secret = 'x'\n", "is a secret: put it in"),
+        ("[hub]\nurl = 'hub.example.org'\n", "write one such as https"),
+        ("[hub]\nport = 80\n", "a whole number from 1024 on"),
+        ("[hub]\nport = true\n", "a whole number"),
+        ("[hub]\nmemory = 'much'\n", r"hub\.memory: size 'much'"),
+        ("[hub]\naccounts = 'none'\n", "own or shared"),
+        ("[gpu]\ndevices = [0, 0]\n", "a list such as"),
+        ("[gpu]\ndevices = ['a']\n", "a whole number from 0 on"),
+        ("[gpu]\nseats = 0\n", "a whole number from 1 on"),
+        ("[kubernetes]\nhost = 3\n", "a text is asked for"),
+        ("[nonsense]\n", r"\[nonsense\]"),
+        ("[course\n", "cannot read"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(tmp_path, text, words):
+    with pytest.raises(GradingError, match=words):
+        read(tmp_path, text)
+
+
+def test_there_must_be_a_file(tmp_path):
+    from deployment import read_deployment
+
+    with pytest.raises(GradingError, match="there is no"):
+        read_deployment(tmp_path / "course.toml")
+
+
+def test_a_roster_is_read_with_names(tmp_path):
+    (tmp_path / "roster.csv").write_text(
+        '\ufeffid,last_name,first_name,email\nada,"Lovelace, Countess",Ada,ada@example.org\n\nben,Ng,Bén,\n',
+        encoding="utf-8",
+    )
+    of = read(tmp_path, "[people]\nlearners = ['cleo']\nroster = 'roster.csv'\n")
+    assert [learner.id for learner in of.learners] == ["cleo", "ada", "ben"]
+    assert of.learners[1].last_name == "Lovelace, Countess"
+    assert of.learners[2].first_name == "Bén"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "roster.csv is empty: its first line is id,first_name"),
+        (b"name,email\n", "the column 'name' is not known"),
+        (b"first_name\nAda\n", "id among them"),
+        (b"id,id\nada,ben\n", "names each column once"),
+        (b"id,email\nada\n", "line 2: 1 cells where the first line names 2"),
+        (b"id\nada\nben\nada\n", "line 4: 'ada' is in line 2 already"),
+        (b"id\nAda\n", "line 2: 'Ada' is no user name"),
+        (b"id\n../ada\n", "is no user name"),
+        (b'id,email\nada,"x\n', "roster.csv, line"),
+        ("id,first_name\nada,Bén\n".encode("latin-1"), "is not UTF-8"),
+        (b"\xd0\xcf\x11\xe0", "is not UTF-8"),
+        (b"id\nada\n", "learner 'ada' is there twice"),
+    ],
+)
+def test_a_malformed_roster_is_refused_by_its_line(tmp_path, content, words):
+    (tmp_path / "roster.csv").write_bytes(content)
+    with pytest.raises(GradingError, match=words):
+        read(tmp_path, "[people]\nlearners = ['ada']\nroster = 'roster.csv'\n")
+
+
+def test_settings_of_an_authenticator_reach_jupyterhub_and_secrets_do_not_stand_in_the_file(tmp_path):
+    from hub_config import configure_hub
+    from traitlets.config import Config
+
+    of = read(
+        tmp_path,
+        "[authenticator]\nkind = 'github'\n[authenticator.GitHubOAuthenticator]\noauth_callback_url = 'https://x/y'\n"
+        "[hub]\nurl = 'https://hub.example.org/course'\nstate = 'state'\n[people]\ninstructors = ['iris']\n",
+    )
+    c = Config()
+    configure_hub(c, of)
+    assert c.JupyterHub.authenticator_class == "github"
+    assert c.GitHubOAuthenticator.oauth_callback_url == "https://x/y"
+    assert c.Authenticator.allowed_users == {"iris"}
+    assert c.Authenticator.allow_existing_users is False
+    assert of.base_url == "/course/"
+    assert c.JupyterHub.bind_url == "http://127.0.0.1:8000/course/"
+
+
+def test_everything_listens_on_loopback(tmp_path):
+    from deployment import PORTS, read_deployment
+    from hub_config import configure_hub
+    from traitlets.config import Config
+
+    of = read_deployment(write_course(tmp_path))
+    c = Config()
+    configure_hub(c, of)
+    urls = [c.JupyterHub.bind_url, c.JupyterHub.hub_bind_url, c.ConfigurableHTTPProxy.api_url]
+    urls += [service["url"] for service in c.JupyterHub.services if "url" in service]
+    assert len(urls) == len(PORTS) == len({url.split(":")[2].split("/")[0] for url in urls})
+    assert all(url.startswith("http://127.0.0.1:") for url in urls)
+    assert c.Spawner.ip == "127.0.0.1"
+
+
+def test_secrets_are_made_once_and_are_its_owners(tmp_path):
+    from hub_config import token
+
+    first = token(tmp_path / "a.token")
+    assert len(first) == 64
+    assert token(tmp_path / "a.token") == first
+    assert Path(tmp_path / "a.token").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_role_sees_a_page_that_shows_nothing(tmp_path):
+    import json
+
+    from derived import write_derived
+
+    of = read(tmp_path, "[hub]\nstate = 'state'\n")
+    write_derived(of)
+    for role in ("learner", "teacher", "grader"):
+        said = json.loads((of.etc / role / "labconfig" / "page_config.json").read_text())
+        assert said["disabledExtensions"]["@jupyter/nbgrader:formgrader"] is True
+    assert (of.etc / "learner").stat().st_mode & 0o777 == 0o755

@@ -1,0 +1,142 @@
+"""An upgrade in mid-term: the systemd units' own commands; the hub restarts and nobody's work ends."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import psutil
+import pytest
+from hubs import PASSWORD, write_course
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("hub"),
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(shutil.which("node") is None, reason="the proxy needs node: make hub-packages"),
+]
+
+
+class Machine:
+    """Stands in for systemd: runs units by their command and environment, and ends only the process it started."""
+
+    def __init__(self, units, before, log):
+        self.units = {unit.name: unit for unit in units}
+        self.before, self.log, self.processes = before, log, {}
+
+    def start(self, name):
+        unit = self.units[name]
+        secrets = dict(line.split("=", 1) for line in unit.secrets.read_text().split())
+        variables = {"PYTHONPATH": os.environ["PYTHONPATH"], "TILELAB_ACCOUNTS": os.environ["TILELAB_ACCOUNTS"]}
+        variables |= dict(unit.variables) | secrets | {"TILELAB_DEMO_PASSWORD": PASSWORD}
+        self.processes[name] = subprocess.Popen(
+            [*self.before, *unit.command],
+            env=variables,
+            cwd=unit.settings.get("WorkingDirectory", "/"),
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
+        )
+
+    def stop(self, name):
+        """End a unit's process as ``KillMode=process`` does: its children are left alone."""
+        process = self.processes.pop(name)
+        children = psutil.Process(process.pid).children(recursive=True) if self.before else []
+        inner = next((one for one in children if self.units[name].command[-1] in one.cmdline()), None)
+        os.kill(inner.pid if inner else process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.3)
+    return found
+
+
+@pytest.fixture
+def machine(state_folder, monkeypatch):
+    from demo import release, walls
+    from deployment import read_deployment
+    from production import units, write_server
+
+    folder = state_folder / "server"
+    folder.mkdir()
+    file = write_course(folder, release='["exercises"]', **{"[weights]": "[gpu]\ndevices = [1]\nseats = 1\n[weights]"})
+    of = read_deployment(file)
+    of.state.mkdir()
+    accounts, before = walls(of)
+    monkeypatch.setenv("TILELAB_ACCOUNTS", accounts)
+    of = read_deployment(file)
+    release(of, before)
+    write_server(of, folder / "units")
+    with (folder / "log").open("wb") as log:
+        made = Machine(units(of, folder / "units"), before, log)
+        made.of = of
+        yield made
+        for process in made.processes.values():
+            for child in psutil.Process(process.pid).children(recursive=True):
+                child.kill()
+            process.kill()
+            process.wait()
+
+
+def test_a_hub_restarts_and_nobodys_work_ends(machine):
+    from running import answers
+    from visitor import Visitor
+
+    base = f"{machine.of.at('proxy')}/"
+    for name in ("tilelab-proxy", "tilelab-exchange", "tilelab-hub"):
+        machine.start(name)
+    until(lambda: answers(f"{base}hub/health") and answers(f"{base}services/exchange/health"))
+    ada = Visitor(base, "ada", PASSWORD)
+    asked = {"profile": "gpu", "device": 7}  # a device is not theirs to choose
+    assert ada.ask("POST", "users/ada/server", json=asked).status_code in (201, 202)
+    until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
+    exchange = ada.exchange()
+    first = exchange.submit("exercises", {"exercise_1.ipynb": b"{}"})
+    server = f"{base}user/ada/api"
+    assert answers(server)
+    pid = servers(machine)
+    try:
+        (one,) = map(psutil.Process, pid)
+        assert one.environ()["CUDA_VISIBLE_DEVICES"] == "1"
+        assert "--MappingKernelManager.cull_idle_timeout=600" in one.cmdline(), "an idle kernel gives its memory back"
+        assert "--ServerApp.shutdown_no_activity_timeout=1200" in one.cmdline()
+        machine.stop("tilelab-hub")
+        assert not answers(f"{base}hub/health")
+        assert answers(server), "the proxy still leads to ada's server"
+        assert answers(f"{base}services/exchange/health"), "and to the exchange"
+        machine.start("tilelab-hub")
+        until(lambda: answers(f"{base}hub/health"))
+        assert servers(machine) == pid, "it is the same server"
+        until(lambda: ada.ask("GET", "users/ada").json()["servers"][""]["ready"])
+        assert exchange.submissions() == [first], "her token still counts"
+        ben = Visitor(base, "ben", PASSWORD)
+        refused = ben.ask("POST", "users/ben/server", json={"profile": "gpu"})
+        assert "Every seat at a GPU is taken" in refused.text, "the new hub knows who has a seat"
+        machine.stop("tilelab-exchange")
+        machine.start("tilelab-exchange")
+        assert exchange.submit("exercises", {"exercise_1.ipynb": b"{}"}).learner == "ada"
+        assert len(exchange.submissions()) == 2
+        assert ada.ask("DELETE", "users/ada/server").status_code in (202, 204)
+        until(lambda: not servers(machine))
+    finally:
+        for one in servers(machine):
+            psutil.Process(one).kill()
+
+
+def servers(machine):
+    """Return the processes of learners' servers of this course."""
+    home = str(machine.of.state / "home")
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline())
+            if "jupyterhub.singleuser" in words and process.cwd().startswith(home):
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
