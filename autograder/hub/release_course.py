@@ -30,6 +30,8 @@ from tilelab.grading.exchange.store import Store  # noqa: E402
 from tilelab.grading.policy import FILE, read_policy  # noqa: E402
 
 CONFIG = "nbgrader_config.py"
+#: Folders of learners' copies: they are handed out as assignments, not as chapters.
+ASSIGNMENTS = ("exercises", "practice")
 
 
 def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
@@ -69,10 +71,9 @@ def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
 
 
 def read_chapters(notebooks: Path) -> dict[str, bytes]:
-    """Return the chapters: notebooks at the top and what lies beside them, without the assignments' folders."""
-    assignments = {"exercises", "practice"}
-    files = read_folder(notebooks, [".ipynb_checkpoints", "__pycache__", ".*"])
-    return {name: content for name, content in files.items() if name.split("/")[0] not in assignments}
+    """Return the chapters, whose names begin with their numbers, and what lies beside them; no assignments."""
+    files = read_folder(notebooks, [".ipynb_checkpoints", "__pycache__", ".*", *ASSIGNMENTS])
+    return {name: content for name, content in files.items() if name[0].isdigit() or not name.endswith(".ipynb")}
 
 
 def make_course_folder(of: Deployment, repository: Path) -> list[str]:
