@@ -10,9 +10,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment
+from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
 
-from tilelab.grading.budgets import FILE as LIMITS
+from tilelab.grading.budgets import FILE as LIMITS  # noqa: E402
 
 #: nbgrader's entries in JupyterLab that somebody does not need. *Formgrader* would frame a page that refuses to be
 #: framed, and show nothing: nobody has it, formgrader is a page of its own.

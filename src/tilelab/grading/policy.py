@@ -46,12 +46,15 @@ class Policy:
     key : str
         Where every learner is to have numbers of their own, what they follow from beside the learner's id; else ``""``.
         It goes into the notebooks that are handed out, and is read from there again.
+    course : str
+        The course's name.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     late: Late = Late()
     key: str = ""
+    course: str = "tilelab"
 
 
 def read_policy(file: Path) -> Policy:
@@ -91,6 +94,7 @@ def read_policy(file: Path) -> Policy:
             _share(file, "late.most", late.get("most", 1.0)),
         ),
         _key(file, said.get("numbers", {})),
+        _course(said.get("course")),
     )
 
 
@@ -107,6 +111,11 @@ def _key(file: Path, said: Mapping[str, Any]) -> str:
     if switch and not key:
         raise GradingError(f'{file.name}: numbers.by_learner asks for a key: any text, such as key = "2027-spring"')
     return key if switch else ""
+
+
+def _course(said: Any) -> str:
+    """Return the course's name; whether it can be meant, who derives a hub from it says."""
+    return str(said.get("id", Policy.course)) if isinstance(said, dict) else Policy.course
 
 
 def _share(file: Path, name: str, value: Any) -> float:
