@@ -31,7 +31,7 @@ help:  ## list the commands
 book: .venv/.course  ## execute and build the book; EDITION=instructor adds the worked solutions
 	@$(BIN)/python tools/build_book.py --edition $(EDITION)
 
-pdf: .venv/.course  ## print the book into _build/tilelab.pdf, by Chromium
+pdf: book  ## print the book into _build/tilelab.pdf, by Chromium
 	@$(BIN)/python tools/print_book.py
 
 korean: .venv/.course  ## extract all strings, and build the Korean edition from an empty catalogue
@@ -54,7 +54,7 @@ class: sandbox  ## grade a generated class of 24 over all problems, and compare 
 corpus: sandbox  ## judge what learners really hand in, and print what was designed and what came out
 	@$(BIN)/python autograder/corpora/run.py
 
-hostile: sandbox  ## grade every broken and hostile submission, and print what was designed and what came out
+hostile: sandbox  ## grade every broken and hostile submission and try every escape, as root as an ordinary user too
 	@$(BIN)/python autograder/hostile/run.py
 
 # ---- a class on a JupyterHub

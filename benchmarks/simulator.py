@@ -9,89 +9,23 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 
 import click
 
-#: What a kernel's file imports, for either simulator.
-HEADS = {
-    "ours": "from tilelab.simt import cuda, float32\n",
-    "numba": "from numba import cuda, float32\n",
-}
-KERNELS = """
-TILE = 16
-BM, BN, BK, TM, TN = 64, 64, 8, 4, 4
-
-
-@cuda.jit
-def tiled(A, B, C):
-    sA = cuda.shared.array((TILE, TILE), float32)
-    sB = cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    M, K = A.shape
-    N = B.shape[1]
-    acc = float32(0.0)
-    for t in range((K + TILE - 1) // TILE):
-        sA[ty, tx] = A[y, t * TILE + tx] if (y < M and t * TILE + tx < K) else 0
-        sB[ty, tx] = B[t * TILE + ty, x] if (x < N and t * TILE + ty < K) else 0
-        cuda.syncthreads()
-        for k in range(TILE):
-            acc += sA[ty, k] * sB[k, tx]
-        cuda.syncthreads()
-    if y < M and x < N:
-        C[y, x] = acc
-
-
-@cuda.jit
-def register_tiled(A, B, C):
-    sA = cuda.shared.array((BM, BK), float32)
-    sB = cuda.shared.array((BK, BN), float32)
-    acc = cuda.local.array((TM, TN), float32)
-    a = cuda.local.array(TM, float32)
-    b = cuda.local.array(TN, float32)
-    tid = cuda.threadIdx.x
-    row = tid // (BN // TN)
-    col = tid % (BN // TN)
-    for i in range(TM):
-        for j in range(TN):
-            acc[i, j] = 0
-    for t in range(A.shape[1] // BK):
-        for e in range(BM * BK // 256):
-            n = e * 256 + tid
-            sA[n // BK, n % BK] = A[cuda.blockIdx.y * BM + n // BK, t * BK + n % BK]
-            sB[n // BN, n % BN] = B[t * BK + n // BN, cuda.blockIdx.x * BN + n % BN]
-        cuda.syncthreads()
-        for k in range(BK):
-            for i in range(TM):
-                a[i] = sA[row * TM + i, k]
-            for j in range(TN):
-                b[j] = sB[k, col * TN + j]
-            for i in range(TM):
-                for j in range(TN):
-                    acc[i, j] += a[i] * b[j]
-        cuda.syncthreads()
-    for i in range(TM):
-        for j in range(TN):
-            C[cuda.blockIdx.y * BM + row * TM + i, cuda.blockIdx.x * BN + col * TN + j] = acc[i, j]
-"""
-
 
 class Simulator:
     """One simulator in its own process."""
 
-    def __init__(self, who: str, python: str, folder: Path) -> None:
-        (folder / f"kernels_{who}.py").write_text(HEADS[who] + KERNELS)
-        environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "OMP_NUM_THREADS": "1"}
+    def __init__(self, who: str, python: str) -> None:
+        environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "OMP_NUM_THREADS": "1", "TILELAB_GROUND": who}
         if who == "numba":
             environment.pop("PYTHONPATH", None)
         else:
             environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")
         self.process = subprocess.Popen(
-            [python, str(Path(__file__).with_name("simulator_worker.py")), who, str(folder)],
+            [python, str(Path(__file__).with_name("simulator_worker.py")), who],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
 
@@ -114,10 +48,10 @@ class Simulator:
         self.process.wait()
 
 
-def measure(python: str | None, rounds: int, largest: int, folder: Path) -> tuple[list[dict], list[dict]]:
+def measure(python: str | None, rounds: int, largest: int) -> tuple[list[dict], list[dict]]:
     """Rows and targets."""
-    ours = Simulator("ours", sys.executable, folder)
-    numba = Simulator("numba", python, folder) if python else None
+    ours = Simulator("ours", sys.executable)
+    numba = Simulator("numba", python) if python else None
     rows, targets = [], []
 
     def target(name: str, value: float, bound: float, sense: str) -> None:
@@ -204,8 +138,7 @@ def where(python: str | None) -> dict[str, object]:
 @click.option("--largest", default=1024, show_default=True, help="Leave out larger sizes.")
 def main(as_json: bool, numba_python: str | None, rounds: int, largest: int) -> None:
     """Time the simulator, and numba-cuda's beside it."""
-    with tempfile.TemporaryDirectory() as temporary:
-        rows, targets = measure(numba_python, rounds, largest, Path(temporary))
+    rows, targets = measure(numba_python, rounds, largest)
     result = {"rows": rows, "targets": targets, "where": where(numba_python)}
     if as_json:
         print(json.dumps(result))

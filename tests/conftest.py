@@ -20,6 +20,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--sweep", type=int, default=5_000, metavar="N", help="random pairs in the sweep of compositions (5000)"
     )
+    parser.addoption(
+        "--kills", type=int, default=4, metavar="N", help="kills of grader, worker and kernel at random moments (4)"
+    )
 
 
 def pytest_collection_modifyitems(config, items):

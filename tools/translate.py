@@ -28,7 +28,7 @@ def program(name: str) -> str:
 def environment() -> dict[str, str]:
     """Return the environment in which Sphinx finds the book's extensions wherever its settings stand."""
     paths = [str(ROOT / "book" / "_ext"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TILELAB_PROGRESS": ""}
 
 
 def extract() -> int:

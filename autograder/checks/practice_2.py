@@ -11,6 +11,7 @@ from tilelab.hardware.limits import capability
 from tilelab.measure.occupancy import resident
 
 SHAPES = ((64, 64, 192), (65, 70, 133), (128, 64, 40), (1, 1, 1), (20, 130, 129))
+HINT = "does every thread load, sum up and store all of its outputs, each into a place of its own?"
 TRUE = {"a": False, "b": True, "c": False, "d": True, "e": True}
 #: Few enough not to limit anything.
 REGISTERS = 32
@@ -56,7 +57,7 @@ def check_table(answers: dict[str, Any]) -> Verdict:
 
 def check_tile_64(answers: dict[str, Any]) -> Verdict:
     """By shape; half where a block computes another tile than 64 × 64."""
-    found = judge_kernel(lambda: answer(answers), SHAPES)
+    found = judge_kernel(lambda: answer(answers), SHAPES).hinted(HINT)
     if found.answer is not None and found.share:
         try:
             if not blocks_cover(found.answer):

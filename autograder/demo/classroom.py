@@ -12,6 +12,7 @@ from tilelab.grading.budgets import FILE as LIMITS
 from tilelab.grading.course import CONFIG, Course
 from tilelab.grading.errors import GradingError
 from tilelab.grading.policy import FILE
+from tilelab.grading.timed.thresholds import FILE as THRESHOLDS
 from tilelab.grading.views import MARKER, learners_copy_of, source_of
 
 AUTOGRADER = Path(__file__).resolve().parents[1]
@@ -26,7 +27,7 @@ def make_course(folder: Path, *assignments: str, problems: Collection[str] = ())
     With ``problems`` the assignments consist of these alone.
     """
     folder.mkdir(parents=True)
-    for file in (CONFIG, FILE, LIMITS):
+    for file in (CONFIG, FILE, LIMITS, THRESHOLDS):
         shutil.copy(AUTOGRADER / file, folder)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
     for source in write_source(folder / "source"):

@@ -1,7 +1,7 @@
-"""Grade every broken and hostile submission in one class, and print what was designed and what came out.
+"""Grade every broken and hostile submission in one class, and try every escape from the sandbox.
 
-``--serial`` grades in this process, one after the other. Exit code 0: all came out as designed, and nothing was left
-behind.
+Prints what was designed and what came out; root does it a second time as an ordinary user. Exit code 0: all came out
+as designed, no attempt escaped, and nothing was left behind.
 """
 
 import argparse
@@ -17,12 +17,15 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "demo")]
 from attacks import CASES as ATTACKS  # noqa: E402  (from the folders that were just put on the path)
 from case_kinds import PARTS  # noqa: E402
 from classroom import hand_in, make_course  # noqa: E402
+from escapes import ATTEMPTS, fault_of, targets  # noqa: E402
 from odd_files import CASES as FILES  # noqa: E402
+from ordinary_user import as_ordinary_user  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 from submissions import CASES as NOTEBOOKS  # noqa: E402
 
 from tilelab.grading.course import Result  # noqa: E402
+from tilelab.grading.sandbox import cgroups  # noqa: E402
 
 CASES = NOTEBOOKS | FILES | ATTACKS
 #: Shorter than a course's, so that what never ends ends soon.
@@ -86,8 +89,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help="all unless told")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--once", action="store_true", help="as this user alone")
+    parser.add_argument("--half", type=int, choices=[0, 1], help="every other case, without the escapes")
     asked = parser.parse_args()
-    names = asked.cases or list(CASES)
+    names = asked.cases or (list(CASES) if asked.half is None else list(CASES)[asked.half :: 2])
+    with_escapes = names == list(CASES)
+    print(f"as {'root' if os.getuid() == 0 else 'an ordinary user'}, {cgroups.held_by()}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tilelab-hostile-") as folder:
         graded = grade(Path(folder), names, asked.workers)
     table = Table("submission", *PARTS, "what came out otherwise")
@@ -98,9 +105,31 @@ def main() -> int:
         scores = [f"{part.score:g}" for part in graded[name][0].parts]
         table.add_row(name, *scores, "; ".join(wrong) or "✓")
     Console(width=160).print(table)
+    escaped = escapes() if with_escapes else {}
+    for attempt, words in escaped.items():
+        print(f"{attempt}: {words}")
     orphans = left_behind()
-    print(f"{right} of {len(names)} as designed, {len(orphans)} processes left behind")
-    return 0 if right == len(names) and not orphans else 1
+    tried = f"{len(escaped)} of {len(ATTEMPTS)} attempts escaped, " if with_escapes else ""
+    print(f"{right} of {len(names)} as designed, {tried}{len(orphans)} processes left behind", flush=True)
+    held = right == len(names) and not orphans and not escaped
+    if os.getuid() == 0 and not asked.once:
+        held &= as_an_ordinary_user([*names, "--once", "--workers", str(asked.workers)])
+    return 0 if held else 1
+
+
+def escapes() -> dict[str, str]:
+    """Try every escape; return what is wrong with those that were not held."""
+    with tempfile.TemporaryDirectory(prefix="tilelab-targets-") as folder, targets(Path(folder)) as about:
+        tried = {name: fault_of(name, about) for name in ATTEMPTS}
+    return {name: words for name, words in tried.items() if words}
+
+
+def as_an_ordinary_user(arguments: list[str]) -> bool:
+    """Do the same again as a user without privileges, and tell whether all was well."""
+    with tempfile.TemporaryDirectory(prefix="tilelab-open-", ignore_cleanup_errors=True) as folder:
+        command = [sys.executable, __file__, *arguments]
+        done = as_ordinary_user(command, Path(folder), env={"TMPDIR": folder}, check=False)
+    return done.returncode == 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 from tilelab.hardware.banks import BANK_BYTES, BANKS, WIDTHS
 from tilelab.hardware.limits import CAPABILITIES, DEVICES, KIB, WARP
 from tilelab.hardware.sectors import SECTOR
-from tilelab.measure.records import badge, recorded
+from tilelab.measure.records import recorded
 
 MIB = KIB**2
 H200 = DEVICES["H200"]
@@ -74,7 +74,8 @@ def _measured(run: str, meaning: str, value: Callable[[dict], str]) -> KnownNumb
     record = recorded(run)
     if record is None:
         raise LookupError(f"there is no benchmarks/records/{run}.json")
-    return KnownNumber(value(record), meaning, f"benchmarks/records/{run}.json", badge(record))
+    where = f"{record['recorded']['device']}, {record['recorded']['date'][:10]}"
+    return KnownNumber(value(record), meaning, f"benchmarks/records/{run}.json", where)
 
 
 def _records() -> dict[str, KnownNumber]:

@@ -56,7 +56,9 @@ class NumbersInProse(SphinxTransform):
         shown = nodes.reference(
             "", "", nodes.inline("", text), internal=True, refuri=f"number:{name}", classes=["number"], number=name
         )
-        link.replace_self([shown, nodes.inline("", f" ({number.badge})", classes=["badge"])] if number.badge else shown)
+        link.replace_self(
+            [shown, nodes.inline("", f" ({number.badge})", classes=["recorded-run"])] if number.badge else shown
+        )
 
     def from_cell(self, link, name, cell, source):
         """Let a link lead to a cell that has its number."""
@@ -116,7 +118,7 @@ def table(head, rows):
 
     group += nodes.thead("", line([[nodes.Text(text)] for text in head]))
     group += nodes.tbody("", *(line(cells, name) for name, cells in rows))
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["sources"])
 
 
 class KnownNumbers(Directive):

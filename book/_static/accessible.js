@@ -35,7 +35,7 @@
     for (const box of document.querySelectorAll(SCROLLING)) {
       /* A picture with cells is a stop already, and scrolls to the cell that is looked at. */
       const stop = box.querySelector("tile-picture");
-      if (box.scrollWidth > box.clientWidth + 1 && !stop) box.tabIndex = 0;
+      if (box.scrollWidth > box.clientWidth && !stop) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   }
@@ -45,6 +45,7 @@
     silenceIcons();
     reachable();
     new ResizeObserver(reachable).observe(document.body);
+    window.MathJax?.startup?.promise?.then(reachable);
     document.addEventListener("toggle", reachable, true);
   }
 

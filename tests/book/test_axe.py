@@ -35,6 +35,7 @@ def test_a_page_is_accessible(visit, page):
     opened = visit(f"/{page}.html").page
     opened.wait_for_function("document.readyState === 'complete' && !document.querySelector('mjx-container:empty')")
     opened.evaluate(OPENED)
+    opened.evaluate("window.MathJax?.startup?.promise")
     opened.wait_for_timeout(200)  # what has just opened is looked at by accessible.js once more
     opened.evaluate(AXE)
     found = opened.evaluate(FOUND)

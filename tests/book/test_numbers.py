@@ -18,7 +18,7 @@ UNITS = (
 )
 NUMBER_WITH_UNIT = re.compile(rf"(?<![\w.,×])\d[\d.,]*[\s\u00a0\u202f]?-?(?:{UNITS})(?![\w])")
 #: What is no prose: code and what it printed, formulas, pictures, numbers that name their source, menus of the page.
-NO_PROSE = "pre, code, .cell, .math, mjx-container, svg, script, style, .number, .badge, .toctree-wrapper, dl.py"
+NO_PROSE = "pre, code, .cell, .math, mjx-container, svg, script, style, .number, .recorded-run, .toctree-wrapper, dl.py"
 
 
 def prose(html: str) -> list[str]:
@@ -65,8 +65,8 @@ def test_measured_numbers_carry_device_and_date(html):
     measured = page.select("article p > a.number")
     assert len(measured) >= 2
     for number in measured:
-        badge = number.find_next_sibling(class_="badge").get_text()
-        assert re.search(r"recorded on NVIDIA H200, \d{4}-\d\d-\d\d", badge)
+        badge = number.find_next_sibling(class_="recorded-run").get_text()
+        assert re.search(r"NVIDIA H200, \d{4}-\d\d-\d\d", badge)
 
 
 def test_every_record_stands_on_the_page_of_numbers(html):

@@ -1,41 +1,13 @@
-"""What tests of the sandbox share: commands as an ordinary user, and the processes there are."""
+"""What tests of the sandbox share: the corpus's way to be an ordinary user, and the processes there are."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-import tilelab
-from tilelab.grading.sandbox import view
+sys.path.insert(0, str(Path(__file__).parents[2] / "autograder" / "hostile"))
+from ordinary_user import as_ordinary_user
 
-USER = "65534"
-
-
-def as_ordinary_user(command, folder, **options):
-    """Run a command as a user without privileges and return how it ended.
-
-    Root's own folder is closed to others, and a Python may be installed there: in a mount namespace of the command's
-    own, the folder is an open one that holds that Python alone.
-    """
-    if os.getuid():
-        return subprocess.run(command, cwd=folder, **options)
-    os.chown(folder, int(USER), int(USER))
-    walls = ["bwrap", "--dev-bind", "/", "/"]
-    for closed in {path for path in map(Path, ("/root",)) if path.is_dir()}:
-        inside = [path for path in view.visible_paths() if path.is_relative_to(closed)]
-        walls += ["--perms", "0755", "--tmpfs", str(closed), *view.folders_above(*inside)]
-        for path in inside:
-            walls += ["--ro-bind", str(path), str(path)]
-    drop = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(Path(tilelab.__file__).parents[1]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **options.pop("env", {}),
-    }
-    return subprocess.run([*walls, "--chdir", str(folder), *drop, *command], env=environment, **options)
+__all__ = ["as_ordinary_user", "command_lines", "python"]
 
 
 def python(*arguments):

@@ -26,6 +26,8 @@ ATTACKS = [
     "[a](JaVaScRiPt:x 'title')",
     "[a](data:text/html,<script>x</script>)",
     "[a](vbscript:x)",
+    "[a](page.html)",
+    "[a](page.png/../page.svg)",
     "[a][b]\n\n[b]: javascript:x",
     "[a][b]\n\n  [b]: javascript&#58;x",
     "<javascript:x>",

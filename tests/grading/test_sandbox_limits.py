@@ -1,14 +1,17 @@
 """What a sandbox may use: each limit ends only what is inside, and says which one it was."""
 
 import os
+import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from sandboxes import command_lines
 
-from tilelab.grading.sandbox import cgroups
+from tilelab.grading.sandbox import cgroups, jail
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.jail import Jail
 from tilelab.grading.sandbox.limits import MIB, Limits
@@ -32,11 +35,11 @@ def python(code, limits, **options):
 
 
 def test_the_holder_is_the_one_that_is_meant(holder):
-    jail = Jail()
+    made = Jail()
     try:
-        assert jail.memory_limit_by == holder
+        assert made.memory_limit_by == holder
     finally:
-        jail.close()
+        made.close()
 
 
 def test_one_process_that_asks_for_too_much_gets_an_error_it_can_survive(holder):
@@ -105,6 +108,40 @@ def test_fork_bombs_in_two_sandboxes_have_a_limit_each(holder):
             assert done.stdout == b"made 30\n", done.stderr
 
 
+@pytest.mark.skipif(not cgroups.parents(), reason="this user may not make control groups here")
+def test_all_processes_of_a_sandbox_are_in_its_groups():
+    """In every tree, that of the processors too where there is one: many busy processes have the share of one then."""
+    mark = f"{123_000 + os.getpid() % 1000}.5"
+    code = f"import subprocess\nsubprocess.run(['timeout', '3', 'sleep', '{mark}'])"
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(python, code, Limits())
+        deadline = time.monotonic() + 20
+        while not (sleeping := _numbers_of(f"sleep {mark}")) and not running.done() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        groups = [group for place in cgroups.parents() for group in place.glob(f"{cgroups.PREFIX}{os.getpid()}-*")]
+        inside = [set((group / "cgroup.procs").read_text().split()) for group in groups]
+        running.result()
+    assert len(groups) == len(cgroups.parents())
+    assert sleeping
+    assert all(set(sleeping) <= members for members in inside)
+
+
+def _numbers_of(line):
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and (entry / "cmdline").read_text().replace("\0", " ").strip() == line:
+                found.append(entry.name)
+    return found
+
+
+def test_threads_that_ask_at_once_find_the_same_groups():
+    cgroups.parents.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: cgroups.parents(), range(8)))
+    assert all(places == found[0] for places in found)
+
+
 def test_files_in_memory_count(holder):
     """Both scratch folders together are smaller than the memory; /dev/shm and /tmp have an end of their own."""
     code = """
@@ -138,6 +175,15 @@ while True:
 """
     done = python(code, Limits(memory=512 * MIB, scratch=32 * MIB, seconds=30))
     assert done.ended in ("shared files", "memory")
+
+
+def test_private_folders_lie_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(jail.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=64 * MIB))
+    assert jail.folder_for_sandboxes() == tmp_path
+    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=8192 * MIB))
+    assert str(jail.folder_for_sandboxes()) == "/dev/shm"
 
 
 def test_no_file_is_larger_than_allowed():

@@ -57,8 +57,8 @@ def test_a_course_that_can_be_seen_from_inside_is_not_graded(course, monkeypatch
     hand_in(course, "seen", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
     show = jail.Jail.__init__
 
-    def too_much(self, limits=None, paths=()):
-        show(self, limits, (*paths, str(course.root)))
+    def too_much(self, limits=None, paths=(), room=None):
+        show(self, limits, (*paths, str(course.root)), room)
 
     monkeypatch.setattr(jail.Jail, "__init__", too_much)
     with pytest.raises(GradingError, match="can be seen"):

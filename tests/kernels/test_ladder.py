@@ -111,6 +111,35 @@ def test_the_last_rung_takes_the_tile_that_wastes_least():
     assert last.kernel_for(4096, 4096, 4096, aligned=False) is NARROW.kernel
 
 
+@pytest.mark.parametrize("one", LADDER, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((9, 8, 12), r"A has shape \(8, 12\), but M×K is 9×12"),
+        ((8, 8, 13), r"A has shape \(8, 12\), but M×K is 8×13"),
+        ((8, 12, 12), r"B has shape \(12, 8\), but K×N is 12×12"),
+        ((4, 8, 24), r"A has shape \(8, 12\), but M×K is 4×24"),
+        ((0, 8, 12), "nothing to compute on"),
+        ((8, 8, 0), "nothing to compute on"),
+        ((-8, 8, 12), "nothing to compute on"),
+    ],
+)
+def test_sizes_that_are_not_those_of_the_arrays(one, sizes, said):
+    A, B, C = inputs(8, 8, 12)
+    with pytest.raises(LaunchError, match=said):
+        one(A, B, C, *sizes)
+    with pytest.raises(LaunchError, match=said):
+        one.kernel.plan(A, B, C, *sizes)
+    assert np.isnan(C).all()
+
+
+def test_flat_arrays_of_the_right_length_will_do():
+    A, B, C = (array.reshape(-1) for array in inputs(8, 8, 12))
+    assert rung("tiled_16").kernel.plan(A, B, C, 8, 8, 12)[1].grid == (1, 1, 1)
+    with pytest.raises(LaunchError, match=r"C has shape \(63,\), but M×N is 8×8"):
+        rung("tiled_16").kernel.plan(A, B, C[1:], 8, 8, 12)
+
+
 @needs_gcc
 @pytest.mark.slow
 def test_the_last_rung_is_right_on_every_pair_of_odd_sides():

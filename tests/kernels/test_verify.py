@@ -70,6 +70,26 @@ def test_wrong_shape():
     assert "(5, 4), but (4, 5) is right" in check_product(C.T, A, B).message
 
 
+@pytest.mark.parametrize(
+    ("shapes", "dtype", "said"),
+    [
+        (((0, 3), (0, 4), (4, 3)), "f4", r"C is float32 of shape \(0, 3\); .* at least one element"),
+        (((2, 3), (2, 0), (0, 3)), "f4", r"A is float32 of shape \(2, 0\)"),
+        (
+            ((2, 3), (2, 4), (4, 3)),
+            "c8",
+            r"C is complex64 of shape \(2, 3\); a product is checked on matrices of real numbers",
+        ),
+        (((2, 3), (2, 4), (4, 3)), "S4", "matrices of real numbers"),
+        (((6,), (2, 4), (4, 3)), "f4", r"C is float32 of shape \(6,\)"),
+        (((2, 3), (2, 4), (5, 3)), "f4", r"A has shape \(2, 4\) and B \(5, 3\): they have no product"),
+    ],
+)
+def test_what_is_no_product_is_refused(shapes, dtype, said):
+    with pytest.raises(ValueError, match=said):
+        check_product(*(np.zeros(shape, dtype) for shape in shapes))
+
+
 def test_gamma_grows_with_the_length():
     assert gamma(1, 2.0**-24) == pytest.approx(2.0**-24, rel=1e-6)
     assert gamma(2**23, 2.0**-24) == pytest.approx(1.0)

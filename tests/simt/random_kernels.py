@@ -16,7 +16,9 @@ class Writer:
         self.tame = self.random.random() < 0.7
         self.counter = self.random.choice(["add", "max"])  # one only: a mixture depends on the order
         self.features = {
-            f for f in ("atomics", "warp", "local", "global", "float", "device") if self.random.random() < 0.3
+            f
+            for f in ("atomics", "warp", "local", "global", "float", "device", "views", "partly")
+            if self.random.random() < 0.3
         }
 
     def index(self) -> str:
@@ -98,6 +100,18 @@ class Writer:
             return [f"{pad}if tx == {r.randrange(99)}:", f"{pad}    return"]
         return [f"{pad}cuda.syncthreads()"]
 
+    def syncwarp(self) -> str:
+        """A ``syncwarp`` of the whole warp, or of parts of it."""
+        mask = self.random.choice(["", "0xffff", "0xff00ff", "0x33333333", "3 << lane // 2 * 2", "1 << lane"])
+        return f"cuda.syncwarp({f'{mask} if {mask} >> lane & 1 else 0xffffffff ^ {mask}' if '0x' in mask else mask})"
+
+    def exchanges(self) -> list[str]:
+        """A phase in which lanes read each other's words with nothing but ``syncwarp`` between."""
+        r = self.random
+        parts = [r.choice(["s[tx] = x", f"x += s[tx ^ {r.choice([1, 2, 4, 16])}]", self.syncwarp(), self.syncwarp()])
+                 for _ in range(r.randint(2, 5))]  # fmt: skip
+        return [f"    {part}" for part in ("cuda.syncthreads()", *parts, "cuda.syncthreads()")]
+
     def special(self) -> list[str]:
         """A statement of one of the kernel's features."""
         r = self.random
@@ -110,7 +124,7 @@ class Writer:
                 return [f"cuda.atomic.{op}(c, {r.randrange(4)}, x + tx)"]
             return [f"cuda.atomic.{self.counter}(g, tx % 5, 1 + tx % 3)"]
         if feature == "warp":
-            return [r.choice([f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})", "cuda.syncwarp()",
+            return [r.choice([f"x += cuda.shfl_xor_sync(0xffffffff, x, {1 << r.randrange(4)})", self.syncwarp(),
                               f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"])]  # fmt: skip
         if feature == "local":
             i = r.choice(["0", "1", "k % 3", "tx % 3"])
@@ -120,23 +134,39 @@ class Writer:
             return [f"d[{i}] += x"] if r.random() < 0.5 else [f"x += d[{i}]"]
         if feature == "float":
             return [f"f = f * float32(0.5) + s[{self.index()}]", "x = x + int(f) % 5"]
+        if feature == "views":
+            i = r.choice(["tx"] * 5 + ["tx ^ 1", "tx % 3"])
+            return [r.choice([f"e[{i}] = x", f"e[{i}] = 7", f"h[2 * ({i})] = 7", f"h[2 * ({i}) + 1] = x",
+                              f"y[4 * ({i})] = 7", f"x += e[{i}]", f"x += h[2 * ({i}) + 1]", f"x += y[4 * ({i}) + 1]",
+                              f"e[{i}] += 1"])]  # fmt: skip
+        if feature == "partly":
+            self.loops += 1
+            test = f"tx % {r.randint(2, 4)} == {r.randrange(2)}"
+            other = test if r.random() < 0.6 else "tx < 40"
+            return [f"if {test}:", f"    v{self.loops} = x", f"if {other}:", f"    x += v{self.loops}"]
         return ["x = helper(x, tx)"]
 
     def write(self) -> str:
         """The kernel's source."""
         head = ["@cuda.jit", f"def {self.name}(out, g, d):", f"    s = cuda.shared.array({WORDS}, int32)",
                 "    c = cuda.shared.array(4, int32)", "    a = cuda.local.array(3, int32)",
+                "    e = cuda.shared.array(0, int32)", "    h = cuda.shared.array(0, int16)",
+                "    y = cuda.shared.array(0, uint8)", "    lane = cuda.laneid",
                 "    tx = cuda.threadIdx.x", "    b = cuda.blockIdx.x", "    x = 0", "    k = 0", "    f = float32(0)",
                 "    a[0] = 1", "    a[1] = tx", "    for q in range(2):",
                 f"        if tx + q * cuda.blockDim.x < {WORDS}:",
-                "            s[tx + q * cuda.blockDim.x] = tx", "    if tx < 4:", "        c[tx] = 0",
+                "            s[tx + q * cuda.blockDim.x] = tx", "            e[tx + q * cuda.blockDim.x] = tx",
+                "    if tx < 4:", "        c[tx] = 0",
                 "    cuda.syncthreads()"]  # fmt: skip
         if self.random.random() < 0.1:
             head = [line for line in head if "a[1] = tx" not in line]
+        if "views" not in self.features:
+            head = [line for line in head if "(0, " not in line and " e[" not in line]
         return "\n".join(
             [
                 *head,
                 *self.statements(3, 1, False),
+                *(self.exchanges() if "warp" in self.features else []),
                 *self.statements(3, 1, False),
                 *self.statements(2, 1, False),
                 "    out[b * cuda.blockDim.x + tx] = x",
@@ -146,7 +176,7 @@ class Writer:
 
 
 HEAD = """\
-from tilelab.simt import cuda, float32, int32
+from tilelab.simt import cuda, float32, int16, int32, uint8
 
 
 @cuda.jit(device=True)

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from random_kernels import module_text
+from random_kernels import WORDS, module_text
 
 from tilelab.simt import SimtError, cuda
 from tilelab.simt.threads import Threads
@@ -27,7 +27,7 @@ def outcome(kernel, threads, **options):
     """What a plain launch does: the kind of its error, or its results."""
     args = arguments(threads)
     try:
-        cuda.simulate(kernel, **options)[3, threads](*args)
+        cuda.simulate(kernel, **options)[3, threads, 0, 4 * WORDS](*args)
     except SimtError as error:
         return error.finding.kind, None
     return "right", [a.tolist() for a in args]
@@ -35,7 +35,7 @@ def outcome(kernel, threads, **options):
 
 def counts(kernel, threads, **options):
     """All that a report counts."""
-    report = cuda.inspect(kernel, **options)[3, threads](*arguments(threads))
+    report = cuda.inspect(kernel, **options)[3, threads, 0, 4 * WORDS](*arguments(threads))
     record = report.to_dict()
     for access in record["accesses"]:
         del access["example"]  # one of several worst warps
@@ -44,10 +44,34 @@ def counts(kernel, threads, **options):
 
 @pytest.fixture
 def oracle(monkeypatch):
-    """Races by brute force: every pair of accesses of one phase, for each block and between blocks."""
+    """Races by brute force: every pair of accesses of one phase, for each block and between blocks.
+
+    Two accesses of one warp are ordered if a chain of ``syncwarp`` leads from one to the other.
+    """
     racing = []
     before = defaultdict(set)
-    settle = Threads._settle
+    settle, order_warp = Threads._settle, Threads._order_warp
+    events = []
+    """Who took part in each ``syncwarp``; a thread keeps the numbers of its own."""
+
+    def note(self, answers):
+        for members in sorted({tuple(members) for members in answers.values()}):
+            for n in members:
+                vars(self.threads[n]).setdefault("events", []).append(len(events))
+            events.append([self.threads[n] for n in members])
+        order_warp(self, answers)
+
+    def before_in_warp(thread, epoch, other, other_epoch):
+        """Whether what ``other`` does at an epoch comes after what ``thread`` does at one."""
+        own = vars(thread).get("events", [])
+        if not other_epoch or len(own) <= epoch:
+            return False
+        reached, new = set(), {own[epoch]}
+        while new:
+            reached |= new
+            later = (e for event in new for t in events[event] for e in t.events if e > event)
+            new = set(later) - reached
+        return other.events[other_epoch - 1] in reached
 
     def watch(self, closing, faults):
         cells = defaultdict(set)
@@ -58,10 +82,15 @@ def oracle(monkeypatch):
         for here in cells.values():
             for kind, thread, epoch, value in here:
                 for other_kind, other, other_epoch, other_value in here:
-                    ordered = thread // 32 == other // 32 and epoch != other_epoch
-                    if thread != other and {kind, other_kind} not in ({"read"}, {"atomic"}) and not ordered:
-                        equal = kind == other_kind == "write" and value == other_value
-                        racing.append("harmless" if equal else "race")
+                    if thread == other or {kind, other_kind} in ({"read"}, {"atomic"}):
+                        continue
+                    a, b = self.threads[thread], self.threads[other]
+                    if thread // 32 == other // 32 and (
+                        before_in_warp(a, epoch, b, other_epoch) or before_in_warp(b, other_epoch, a, epoch)
+                    ):
+                        continue
+                    equal = kind == other_kind == "write" and value == other_value
+                    racing.append("harmless" if equal else "race")
         log = [entry for t in self.threads for entry in t.log if entry.piece.space == "global"]
         now = {(e.piece.memory, e.cell, e.kind, self.linear_block) for e in log}
         for memory, cell, kind, block in now:
@@ -73,7 +102,8 @@ def oracle(monkeypatch):
         settle(self, closing, faults)
 
     monkeypatch.setattr(Threads, "_settle", watch)
-    return racing, before
+    monkeypatch.setattr(Threads, "_order_warp", note)
+    return racing, before, events
 
 
 @pytest.mark.slow
@@ -89,9 +119,9 @@ def test_random_kernels(part, tmp_path, oracle):
     for seed in seeds:
         kernel = getattr(module, f"kernel_{seed}")
         threads = (64, 48, 96)[seed % 3]
-        racing, before = oracle
-        racing.clear()
-        before.clear()
+        racing = oracle[0]
+        for noted in oracle:
+            noted.clear()
         plain = outcome(kernel, threads, engine="threads")
         brute = set(racing)
         together = outcome(kernel, threads, engine="lanes")

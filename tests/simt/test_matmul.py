@@ -1,36 +1,27 @@
 """The tiled matrix product: right ones are silent, each wrong one is told for what it is."""
 
+import importlib.util
 import inspect as python_inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tilelab.simt import BoundsError, DivergenceError, RaceError, SimtError, cuda, float32
-
-TILE = 16
+from tilelab.simt import BoundsError, DivergenceError, RaceError, SimtError, cuda
 
 
-@cuda.jit
-def matmul(A, B, C):
-    sA = cuda.shared.array((TILE, TILE), float32)
-    sB = cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    tx = cuda.threadIdx.x
-    ty = cuda.threadIdx.y
-    M, K = A.shape
-    N = B.shape[1]
-    acc = float32(0.0)
-    for t in range((K + TILE - 1) // TILE):
-        sA[ty, tx] = A[y, t * TILE + tx] if (y < M and t * TILE + tx < K) else 0
-        sB[ty, tx] = B[t * TILE + ty, x] if (x < N and t * TILE + ty < K) else 0
-        cuda.syncthreads()
-        for k in range(TILE):
-            acc += sA[ty, k] * sB[k, tx]
-        cuda.syncthreads()
-    if y < M and x < N:
-        C[y, x] = acc
+def load(path):
+    """A module from its file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
+#: The product whose speed the benchmark states.
+matmul, TILE = (
+    getattr(load(Path(__file__).parents[2] / "benchmarks" / "simulator_matmul.py"), name) for name in ("tiled", "TILE")
+)
 SOURCE = python_inspect.getsource(matmul.py_func)
 
 
@@ -43,7 +34,6 @@ def number(part):
 @pytest.fixture
 def mutant(tmp_path):
     """Make the product with parts of its text replaced."""
-    import importlib.util
 
     def make(*changes):
         text = SOURCE
@@ -52,10 +42,7 @@ def mutant(tmp_path):
             text = text.replace(old, new)
         path = tmp_path / "mutant_kernel.py"
         path.write_text("from tilelab.simt import cuda, float32\nTILE = 16\n" + text)
-        spec = importlib.util.spec_from_file_location("mutant_kernel", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.matmul
+        return load(path).tiled
 
     return make
 

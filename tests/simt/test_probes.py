@@ -5,7 +5,6 @@ import pytest
 
 from tilelab.simt import (
     BoundsError,
-    BudgetError,
     DivergenceError,
     LaunchError,
     RaceError,
@@ -85,12 +84,45 @@ def early_return(out):
     out[i] = s[15 - i]
 
 
+@cuda.jit
+def barrier_in_a_loop(out):
+    i = cuda.threadIdx.x
+    for _ in range(i % 3):
+        cuda.syncthreads()
+    out[i] = 1
+
+
+@cuda.jit(device=True)
+def meet():
+    cuda.syncthreads()
+
+
+@cuda.jit
+def barrier_in_a_call(out):
+    i = cuda.threadIdx.x
+    if i > 3:
+        meet()
+    out[i] = 1
+
+
 def test_divergence(engine):
     out = np.zeros(N)
-    fails(DivergenceError, guarded_barrier, engine, out, match="16 of 64 threads .* has returned")
+    first = guarded_barrier.source.first
+    found = fails(DivergenceError, guarded_barrier, engine, out, match="16 of 64 threads .* does not come there, since")
+    assert f"`if i < 16:` in line {first + 3} is false for it" in found.message
+    assert f"out of the branch of line {first + 3}" in found.hint
+    assert found.lines == (first + 4, first + 3)
     found = fails(DivergenceError, barrier_in_both_branches, engine, out, match="waits at the barrier of line")
     assert len(found.lines) == 2
-    fails(DivergenceError, early_return, engine, out, match="has returned")
+    assert "`if i < 16:`" in found.message
+    returns = early_return.source.first + 5
+    fails(DivergenceError, early_return, engine, out, match=f"has returned in line {returns}")
+    loop = barrier_in_a_loop.source.first + 3
+    fails(
+        DivergenceError, barrier_in_a_loop, engine, out, match=rf"`for _ in range\(i % 3\):` in line {loop} has ended"
+    )
+    call = barrier_in_a_call.source.first + 3
+    fails(DivergenceError, barrier_in_a_call, engine, out, match=f"`if i > 3:` in line {call} is false")
     if engine == "lanes":
         assert not out.any(), "what a failed block wrote is put back"
 
@@ -348,44 +380,6 @@ def test_warps(engine):
     fails(RaceError, without_syncwarp, engine, np.zeros(N))
     launch(with_syncwarp, engine, np.zeros(N))
     fails(RaceError, syncwarp_across_warps, engine, np.zeros(N))
-
-
-@cuda.jit
-def forever(out):
-    i = 0
-    while i < 10:
-        out[cuda.threadIdx.x] = i
-
-
-@cuda.jit
-def forever_outside(out):
-    n = 0
-    while n >= 0:
-        for k in range(3):
-            n = k
-
-
-def test_a_kernel_that_never_ends_is_stopped(engine):
-    found = fails(
-        BudgetError, forever, engine, np.zeros(N), block=2, steps=2000, match="still running after 2000 rounds"
-    )
-    assert found.lines == (forever.source.first + 3,)
-    found = fails(BudgetError, forever_outside, engine, np.zeros(N), block=2, steps=2001)
-    assert forever_outside.source.first + 3 in found.lines
-
-
-@cuda.jit
-def lock(out, mutex):
-    while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
-        pass
-    cuda.atomic.add(out, 0, 1)
-    cuda.atomic.exch(mutex, 0, 0)
-
-
-def test_a_lock_needs_threads_of_their_own(engine):
-    out = np.zeros(1, np.int32)
-    cuda.simulate(lock)[1, 8](out, np.zeros(1, np.int32))
-    assert out[0] == 8, engine
 
 
 @cuda.jit

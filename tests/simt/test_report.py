@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from tilelab.hardware.limits import HardwareError
 from tilelab.simt import RaceError, cuda, float32
 
 T = 16
@@ -29,6 +28,12 @@ def split(out, n):
         out[i] = out[i] * float32(2) + float32(1)
     for k in range(i % 3):
         out[i] += k
+
+
+@cuda.jit
+def straight(out):
+    i = cuda.grid(1)
+    out[i] = i
 
 
 @cuda.jit
@@ -86,8 +91,45 @@ def test_as_a_page():
     assert "<script" not in html
     assert re.search(r"tile\[tx, ty\], 8-way; who waits", html)
     assert len(html) < 1_000_000
-    empty = cuda.inspect(split)[1, 32](np.zeros(32, np.float32), 1)._repr_html_()
-    assert "nothing wrong was found" in empty
+    assert "No error was found, but 1 costly access." in html
+    assert "read tile[tx, ty] has an 8-way bank conflict: 64 wavefronts where 8 would do." in html
+    clean = cuda.inspect(straight)[1, 32](np.zeros(32, np.float32))._repr_html_()
+    assert "Nothing wrong was found." in clean
+    assert "1 warp, 4 sectors" in clean
+
+
+def test_what_was_found_is_said_first():
+    assert str(conflict_report()).splitlines()[1:3] == [
+        "No error was found, but 1 costly access.",
+        "Line {}: read tile[tx, ty] has an 8-way bank conflict: 64 wavefronts where 8 would do.".format(
+            next(n for n, text in conflict_report().source if "tile[tx, ty]" in text)
+        ),
+    ]
+    report = cuda.inspect(split)[1, 32](np.zeros(32, np.float32), 1)
+    assert report.verdict == "No error was found, but 2 costly accesses."
+    assert "uses 48% of the 8 sectors it moves." in report.costs[0]
+    assert cuda.inspect(straight)[1, 32](np.zeros(32, np.float32)).verdict == "Nothing wrong was found."
+    racy = cuda.inspect(passes_or_fails)[1, 64](np.zeros(64))
+    assert racy.verdict == "Found: 1 error."
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_the_text_has_room_at_any_width(width):
+    from tilelab.simt.table import as_text
+
+    text = as_text(conflict_report(), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "    out[ty, tx] = tile[tx, ty]" in text
+    assert "read tile[tx, ty]: 8 warps, 64 wavefronts" in text
+    assert not re.search(r"\b1 (warps|sectors|wavefronts|replays)\b", text)
+
+
+def test_a_long_array_is_folded():
+    page = cuda.inspect(passes_or_fails)[1, 64](np.zeros(64))._repr_html_()
+    picture = re.search(r'class="tl-step">.*?viewBox="\S+ \S+ (\d+) (\d+)"', page, re.S)
+    width, height = map(float, picture.groups())
+    assert width < 900, "64 numbers in four rows, not in one"
+    assert height > 100
 
 
 def test_branches_and_arithmetic():
@@ -140,11 +182,6 @@ def test_an_early_end_is_said():
     assert report.findings[-1].block == (2, 0, 0)
     assert sum(a.threads for a in report.accesses) == 64
     assert "ended early" in str(report)
-
-
-def test_unknown_devices_are_refused():
-    with pytest.raises(HardwareError, match="nothing is known of 'H900'"):
-        cuda.inspect(split, device="H900")[1, 32](np.zeros(32, np.float32), 1)
 
 
 def test_the_host_side_of_numba():

@@ -138,6 +138,78 @@ def test_conversions(x):
     assert results[0][1:2] + results[0][3:] == [int(x), float(np.float32(x)), round(x), 1]
 
 
+LOW, HIGH = -(2**63), 2**63
+#: A float -> what ``cvt.rzi`` makes of it as int8, uint8, int16, uint16, int32, uint32, int64, uint64. Numba converts
+#: to 8 bits in a register of 16; a float64 that is no number gives the highest bit alone (PTX ISA 9.0).
+CONVERTED = {
+    300.7: (44, 44, 300, 300, 300, 300, 300, 300),
+    -1.5: (-1, 0, -1, 0, -1, 0, -1, 0),
+    40000.0: (-1, 64, 32767, 40000, 40000, 40000, 40000, 40000),
+    3e9: (-1, 255, 32767, 65535, 2**31 - 1, 3 * 10**9, 3 * 10**9, 3 * 10**9),
+    -3e9: (0, 0, -(2**15), 0, -(2**31), 0, -3 * 10**9, 0),
+    float("inf"): (-1, 255, 32767, 65535, 2**31 - 1, 2**32 - 1, HIGH - 1, 2**64 - 1),
+    float("-inf"): (0, 0, -(2**15), 0, -(2**31), 0, LOW, 0),
+    float("nan"): (0, 0, -(2**15), 2**15, -(2**31), 2**31, LOW, HIGH),
+}
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@cuda.jit
+def stored(out, x):
+    out[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+
+
+@cuda.jit
+def stored_by_one(out, x):
+    out[0] = x[0]
+
+
+@pytest.mark.parametrize("engine", ["lanes", "threads"])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_floats_become_integers_as_on_a_gpu(engine, name):
+    wanted = [row[INTEGERS.index(name)] for row in CONVERTED.values()]
+    x, out = np.array(list(CONVERTED)), np.zeros(len(CONVERTED), name)
+    cuda.simulate(stored, engine=engine)[1, len(x)](out, x)
+    assert out.tolist() == wanted
+    for value, number in zip(CONVERTED, wanted, strict=True):
+        cuda.simulate(stored_by_one, engine=engine)[1, 1](out, np.array([value]))
+        assert out[0] == number
+    cuda.simulate(stored_by_one, engine=engine)[1, 1](out, np.array([np.nan], np.float32))
+    assert out[0] == (wanted[-1] if name in ("int64", "uint64") else 0), "of 32 bits, what is no number gives 0"
+
+
+@cuda.jit
+def written_out(out):
+    out[0] = int32(3e9)
+    out[1] = uint64(-2.5)
+    out[2] = 2 ** uint64(HIGH)
+    out[3] = 1 << uint64(HIGH)
+
+
+def test_numbers_written_out_are_converted_alike():
+    for engine in ("lanes", "threads"):
+        out = np.zeros(4, np.int64)
+        cuda.simulate(written_out, engine=engine)[1, 1](out)
+        assert out[:2].tolist() == [2**31 - 1, 0]
+        assert out[3] == 0
+
+
+@cuda.jit
+def quotients(out, n):
+    i = cuda.threadIdx.x
+    out[0] = i / i
+    out[1] = float(n) / i
+    out[2] = n**1.5
+
+
+def test_integers_are_divided_as_floats():
+    for engine in ("lanes", "threads"):
+        out = np.zeros(3)
+        cuda.simulate(quotients, engine=engine)[1, 1](out, 4)
+        assert np.isnan(out[0])
+        assert out[1:].tolist() == [np.inf, 8]
+
+
 @cuda.jit
 def bits_of_a_float(out, x):
     out[0] = x & 1

@@ -1,5 +1,6 @@
 """Building the book: a failing cell is shown and fails the build; changed code is never shown with old outputs."""
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -67,3 +68,46 @@ def test_a_page_runs_again_when_the_package_changes(small_book, tmp_path):
     done, page = small_book()
     assert done.returncode == 0, done.stderr
     assert "says after" in page.read_text()
+
+
+@pytest.fixture
+def build_book(tmp_path):
+    """Return the tool as a module whose root is a folder with one file in it."""
+    (tmp_path / "constraints.txt").write_text("torch==1\n")
+    spec = importlib.util.spec_from_file_location("build_book", ROOT / "tools" / "build_book.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.ROOT = tmp_path
+    module.BUILD, module.CACHE = tmp_path / "_build", tmp_path / "_build" / ".jupyter_cache"
+    module.OUTPUT = {"learner": tmp_path}
+    return module
+
+
+@pytest.mark.parametrize("name", ["src/tilelab/a.py", "benchmarks/records/a.json", "constraints.txt", "my_ladder.json"])
+def test_outputs_are_stale_when_a_file_they_depend_on_changes(build_book, tmp_path, name):
+    before = build_book.environment_key()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("changed")
+    assert build_book.environment_key() != before
+
+
+def test_outputs_are_stale_when_another_version_is_installed(build_book, monkeypatch):
+    before = build_book.environment_key()
+    monkeypatch.setattr(build_book.metadata, "distributions", lambda: [])
+    assert build_book.environment_key() != before
+
+
+def test_another_extension_reads_pages_again_and_runs_nothing(build_book, tmp_path):
+    build_book.drop_stale_outputs()
+    executed, read = build_book.CACHE / "global.db", tmp_path / "_build" / ".doctrees" / "page"
+    read.parent.mkdir()
+    for file in (executed, read):
+        file.write_text("kept")
+    build_book.drop_stale_outputs()
+    assert read.exists()
+    extension = tmp_path / "book" / "_ext" / "new.py"
+    extension.parent.mkdir(parents=True)
+    extension.write_text("")
+    build_book.drop_stale_outputs()
+    assert executed.exists()
+    assert not read.exists()

@@ -44,7 +44,7 @@ def bound_of(row: dict[str, Any]) -> str:
     """What bounds a row, in words; ``~`` marks an estimate."""
     from tilelab.measure.bounds import Bound
 
-    told = Bound(row["bound"], row["busiest"], row["busy_percent"] / 100, row["bound_told_by"])
+    told = Bound.of(row)
     return f"{'~ ' if told.told_by == 'estimate' else ''}{told}"
 
 
@@ -62,9 +62,7 @@ def read_sides(sides: str) -> list[tuple[int, int, int]]:
     for text in sides.split(","):
         given = text.strip().replace("×", "x").split("x")
         if len(given) not in (1, 3) or not all(side.isdecimal() and int(side) for side in given):
-            raise click.UsageError(
-                f"--sides: {text!r} is no size; write cubes such as 1024, or M x N x K as 4095x4097x4093"
-            )
+            raise click.UsageError(f"--sides: {text!r} is no size; write cubes such as 1024, or 4095x4097x4093")
         M, N, K = (int(side) for side in given * (3 // len(given)))
         if max(M * N, M * K, K * N) > INDEX_LIMIT:
             raise click.UsageError(f"--sides: {text!r} makes matrices of more than {INDEX_LIMIT} elements")
@@ -94,9 +92,7 @@ def read_ladder(file: Path) -> dict[str, Any]:
 
 
 @command.command()
-@click.option(
-    "--sides", default="", help="sizes: cubes such as 1024, or MxNxK  [default: 1024,2048,4096, or all recorded]"
-)
+@click.option("--sides", default="", help="cubes such as 1024, or MxNxK  [default: 1024,2048,4096, or all recorded]")
 @click.option("--rungs", default="", help="only these rungs, by name, between commas")
 @click.option("--json", "as_json", is_flag=True, help="one JSON object instead of a table")
 @click.option("--recorded", type=click.Path(dir_okay=False, path_type=Path), default=RECORDS / "ladder_h200.json")

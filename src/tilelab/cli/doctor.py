@@ -122,13 +122,16 @@ def gpu() -> Finding:
 
 
 def sandbox() -> Finding:
-    """Start a process without network in a namespace of its own, as grading does."""
+    """Start a process without network in a namespace of its own, as grading does; say what holds its limits."""
+    from tilelab.grading.sandbox.cgroups import held_by
+
     purpose, remedy = "grading learners' code", "sudo apt-get install -y bubblewrap"
     if shutil.which("bwrap") is None:
         return Finding("sandbox", False, "bubblewrap is not installed", purpose, remedy)
     ok, seen = works(["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"])
     allow = "allow unprivileged user namespaces (Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0)"
-    return Finding("sandbox", ok, f"bubblewrap {release(['bwrap', '--version'])}" if ok else seen, purpose, allow)
+    held = f"bubblewrap {release(['bwrap', '--version'])}, {held_by()}"
+    return Finding("sandbox", ok, held if ok else seen, purpose, allow)
 
 
 def browser() -> Finding:

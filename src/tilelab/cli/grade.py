@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,8 @@ from tilelab.cli.visible import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilelab.grading.course import PartResult, Result
+    from tilelab.grading.course import Course, PartResult, Result
+    from tilelab.grading.timed.pending import Settled
 
 
 #: Exit code of a program that was interrupted, as shells give it.
@@ -34,6 +36,7 @@ WIDTH = 140
 @click.option("--question", help="Grade one notebook only, such as exercise_3.")
 @click.option("--force", is_flag=True, help="Grade again what has been graded already.")
 @click.option("--workers", type=click.IntRange(1), help="Processes that grade; one for each core unless told.")
+@click.option("--pending", is_flag=True, help="Only complete what waits for a GPU; nothing else is graded.")
 @click.option("--no-sandbox", is_flag=True, help="Run learners' code in no sandbox, and mark every grade so.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def command(
@@ -43,13 +46,16 @@ def command(
     question: str | None,
     force: bool,
     workers: int | None,
+    pending: bool,
     no_sandbox: bool,
     as_json: bool,
 ) -> None:
     """Grade what was collected for ASSIGNMENT: run, judge, record the scores, write the feedback.
 
-    Every submission gets a recorded result. A submission that is graded already is left alone unless another one
-    was collected; a run that was stopped goes on where it was. The exit code is 0 where all of them were graded.
+    Points that hang on a time are measured and decided right away where there is a GPU; elsewhere they wait, for
+    --pending or for `tilelab jobs`. Every submission gets a recorded result. A submission that is graded already is
+    left alone unless another one was collected; a run that was stopped goes on where it was. The exit code is 0 where
+    all of them were graded.
     """
     with needs_grading():
         from tilelab.grading.lean import course as grading
@@ -57,6 +63,9 @@ def command(
         opened = grading.Course(course)
         notebooks = opened.notebooks(assignment)
         students = opened.students(assignment, student)
+        if pending:
+            _finish(opened, assignment, students, as_json)
+            return
         cores = len(os.sched_getaffinity(0))
         graded = opened.grade_all(
             assignment, students, force, workers or cores, sandboxed=not no_sandbox, question=question
@@ -70,6 +79,9 @@ def command(
             done = opened.graded(assignment, students, sandboxed=not no_sandbox)
             click.echo(visible(_stopped(done, len(students), force)), err=True)
             sys.exit(INTERRUPTED)
+        if _complete(opened, assignment, students):
+            by_student = {result.student: result for result in opened.results(assignment)}
+            results = [replace(by_student[one.student], status=one.status, message=one.message) for one in results]
     if as_json:
         rows = [row_of(result) for result in results]
         click.echo(visible(json.dumps({"assignment": assignment, "rows": rows}, ensure_ascii=False)))
@@ -81,6 +93,39 @@ def command(
             console.width = max(console.width, WIDTH)
         console.print(_table(assignment, notebooks, results))
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
+
+
+def _complete(opened: "Course", assignment: str, students: list[str]) -> "list[Settled]":
+    """Measure and decide what waits, where there is a GPU; say so where it cannot be done."""
+    from tilelab.cudacpp.device import gpu_missing
+    from tilelab.grading.errors import GradingError
+    from tilelab.grading.timed.complete import complete
+    from tilelab.grading.timed.pending import Settled
+
+    if gpu_missing():
+        return []
+    try:
+        return [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
+    except GradingError as error:  # the grades that were just recorded stand
+        click.echo(visible(f"timed points stay pending: {error}"), err=True)
+        return []
+
+
+def _finish(opened: "Course", assignment: str, students: list[str], as_json: bool) -> None:
+    """Complete what waits for a GPU, or say how."""
+    from tilelab.cli.jobs import show_settled
+    from tilelab.cudacpp.device import gpu_missing
+    from tilelab.grading.errors import GradingError
+    from tilelab.grading.timed.pending import Pending
+
+    waits = Pending(opened).waiting(assignment, students)
+    if waits and (reason := gpu_missing()):
+        people = len({one.student for one in waits})
+        raise GradingError(
+            f"{len(waits)} parts of {people} submissions wait for a GPU, and nothing can be timed here: {reason}. "
+            f"To time them elsewhere: tilelab jobs export {assignment} --course {opened.root}"
+        )
+    show_settled(_complete(opened, assignment, students) if waits else [], as_json)
 
 
 def _interrupts() -> list[int]:

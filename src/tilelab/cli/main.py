@@ -11,6 +11,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "what is installed, what kernels can run on here, how to get what is missing",
     "check": "judge one notebook of yours, without a course",
     "grade": "grade the collected submissions of an assignment",
+    "jobs": "carry timed points to a machine with a GPU, and bring them back",
+    "calibrate": "measure what timed points can ask for on this GPU",
     "export": "results as CSV or JSON, also for Canvas and Moodle",
     "progress": "what you have solved so far, from a file on this machine",
     "bench": "measure the kernels on this GPU, beside the recorded run",

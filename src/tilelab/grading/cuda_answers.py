@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,6 @@ def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
     import numpy as np
 
     from tilelab.cudacpp.errors import CudaError, KernelFault
-    from tilelab.kernels.verify import check_product
 
     name = _name(answer, shape)
     a, b, c = matrices(shape, seed)
@@ -173,8 +172,15 @@ def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
         return Trial(name, False, _first(found[0].message), tuple(finding.kind for finding in found))
     if not (np.array_equal(a, kept[0]) and np.array_equal(b, kept[1])):
         return Trial(name, False, "the kernel changed its inputs")
+    return _compared(name, c, a, b)
+
+
+def _compared(name: str, c: Any, a: Any, b: Any) -> Trial:
+    from tilelab.kernels.verify import check_product
+
     verdict = check_product(c, a, b)
-    return Trial(name, bool(verdict), verdict.message)
+    nan = " (nan: nothing was written there, or poison was read)" if " is nan" in verdict.message else ""
+    return Trial(name, bool(verdict), verdict.message + nan)
 
 
 def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | None:
@@ -254,8 +260,6 @@ def _name(answer: CudaAnswer, shape: Shape) -> str:
 
 def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tuple[Trial, ...]:
     """Run a Python kernel on the simulated GPU for all shapes and compare with the exact products."""
-    from tilelab.kernels.verify import check_product
-
     inputs = [matrices(shape, seed + place)[:2] for place, shape in enumerate(shapes)]
     try:
         results = _simulated_products(answer, shapes, inputs)
@@ -268,15 +272,17 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
             kinds = tuple(map(str, c.get("kinds", ())))
             trials.append(Trial(name, False, _first(str(c.get("error", "there is no result"))), kinds))
         else:
-            verdict = check_product(c, a, b)
-            trials.append(Trial(name, bool(verdict), verdict.message))
+            trials.append(_compared(name, c, a, b))
     return tuple(trials)
 
 
 def _simulated_products(answer: CudaAnswer, shapes: Sequence[Shape], inputs: Sequence[tuple[Any, Any]]) -> list[Any]:
     """Return a Python kernel's products; see `tilelab.grading.python_answers.products`."""
-    from tilelab.grading.python_answers import products
+    from tilelab.grading.python_answers import products, read_python
+    from tilelab.grading.python_kernels import form_fault
 
+    if fault := form_fault(read_python(answer.source, NAME)):
+        raise GradingError(fault)
     launches = []
     for shape, (a, b) in zip(shapes, inputs, strict=True):
         names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
@@ -345,16 +351,16 @@ def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> F
     shapes : sequence
         Shapes to try.
     """
+    what = ""
     try:
         answer = read()
         if fault := parameters_fault(answer):
             return Finding(False, fault)
         names = dict(zip("MNK", shapes[0], strict=True)) | {"TILE": answer.tile}
-        for what in ("grid", "block"):
-            numbers_of(answer.launch[what], names)
-        number_of(answer.launch.get("shared", 0), names)
+        for what, rule in answer.launch.items():
+            (number_of if what == "shared" else numbers_of)(rule, names)
     except GradingError as error:
-        return Finding(False, str(error))
+        return Finding(False, f"{what}: {error}" if what else str(error))
     if not (answer.in_python or can_emulate()):
         return Finding.undecided("readable; this machine has no C++ compiler to try it with, the judge will")
     trials = try_all(answer, shapes)
@@ -370,6 +376,13 @@ class Judgement:
     lines: tuple[str, ...]
     trials: tuple[Trial, ...] = ()
     answer: CudaAnswer | None = None
+
+    def hinted(self, hint: str) -> "Judgement":
+        """Return it with a hint where to look, if a shape came out wrong and no finding names a line already."""
+        wrong = [trial for trial in self.trials if not trial.ok]
+        if not wrong or any("line " in trial.words for trial in wrong):
+            return self
+        return replace(self, lines=(*self.lines, f"where to look: {hint}"))
 
     def lowered(self, factor: float, reason: str) -> "Judgement":
         """Return it with its share lowered for a reason."""

@@ -21,8 +21,12 @@ from tilelab.grading.answers import MIME
 BREAK = "\N{ZERO WIDTH SPACE}"
 #: A fold is left, without attributes: hints are written in such.
 TAG = re.compile(r"<(?!/?(?:details|summary)>)(?=[A-Za-z/!?])")
-#: Destinations of a link that lead to a page, an anchor or a file beside, in the forms that need no decoding.
-HARMLESS = r"<?(?:https?://[^\s<>\"'&]*|mailto:[\w.@+-]+|#[\w-]*|(?:\./)?[\w-][\w./-]*)>?"
+#: Files beside a notebook in which nothing can run: formgrader serves what was handed in as if it were its own.
+FILES_TO_SHOW = ("csv", "gif", "jpeg", "jpg", "json", "npy", "png", "tsv", "txt")
+#: Destinations of a link that lead to a page, an anchor or such a file, in the forms that need no decoding.
+HARMLESS = (
+    r"<?(?:https?://[^\s<>\"'&]*|mailto:[\w.@+-]+|#[\w-]*|(?:\./)?[\w-][\w/-]*\.(?:" + "|".join(FILES_TO_SHOW) + "))>?"
+)
 LINK = re.compile(rf"\](?=\((?!\s*{HARMLESS}(?:\s+[\"'][^\"'<>]*[\"'])?\s*\)))")
 DEFINITION = re.compile(rf"^([ \t>*+-]*\[[^\]\n]+\])(?=:(?!\s*{HARMLESS}\s*$))", re.MULTILINE)
 #: TeX that MathJax turns into links, styles or scripts.

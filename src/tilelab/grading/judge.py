@@ -5,6 +5,11 @@ import path, so that a learner's kernel cannot import them. Such a file defines 
 
     def check_table(answers: dict[str, Any]) -> Verdict: ...
 
+and for a part whose points wait for a GPU two more, which `tilelab.grading.timed` calls::
+
+    def time_timed(answers, asked) -> Wanted | None: ...      # the measurement that it needs
+    def settle_timed(answers, measured, mark) -> Verdict: ... # of the share that waited
+
 The answers come from the record, so they are plain data, but of any form: a check must refuse what it cannot read.
 The checks of a problem that learners have different layouts in take the learner's own as a second argument.
 """
@@ -12,18 +17,22 @@ The checks of a problem that learners have different layouts in take the learner
 import importlib.util
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilelab.grading.answers import read
 from tilelab.grading.errors import GradingError
 from tilelab.grading.learner import VARIABLE
 from tilelab.grading.problems import given_to, split
 from tilelab.grading.versions import versions
+
+if TYPE_CHECKING:
+    from tilelab.grading.timed.thresholds import Mark
+    from tilelab.grading.timed.wanted import Measured, Wanted
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,10 @@ class Verdict:
 
 
 Check = Callable[..., Verdict]
+#: Answers, and what the thresholds say of the part, give the measurement that the part needs, or none.
+Timer = Callable[[dict[str, Any], Mapping[str, Any]], "Wanted | None"]
+#: Answers, a measurement, and what is asked for on its device give the verdict on what had to wait for it.
+Settler = Callable[[dict[str, Any], "Measured", "Mark | None"], Verdict]
 
 
 @dataclass(frozen=True)
@@ -115,6 +128,22 @@ class Judge:
             return None
         self.load(problem)
         return getattr(self._modules[problem], f"check_{part}", None)
+
+    def timer(self, cell: str) -> Timer | None:
+        """Return what says which measurement a grade cell waits for, ``time_<part>``; ``None`` where it needs none."""
+        found: Timer | None = self._beside_the_check(cell, "time")
+        return found
+
+    def settler(self, cell: str) -> Settler | None:
+        """Return what decides the points that waited for a measurement, ``settle_<part>``."""
+        found: Settler | None = self._beside_the_check(cell, "settle")
+        return found
+
+    def _beside_the_check(self, cell: str, what: str) -> Any:
+        if self.check(cell) is None:
+            return None
+        problem, part = split(cell)
+        return getattr(self._modules[problem], f"{what}_{part}", None)
 
     def load(self, problem: str) -> None:
         """Load the checks of a problem, where the course has some.

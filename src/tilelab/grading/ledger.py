@@ -12,7 +12,7 @@ Killed before 2 nothing has changed; between 2 and 3 the next start finishes (`L
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,15 @@ from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import Evaluated
+from tilelab.grading.inert import FILES_TO_SHOW
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
 from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.submitted import handed_in_at
 
 #: Seconds to wait for a gradebook that another program has locked.
 PATIENCE = 30.0
+#: A score, and whether points of the cell still wait.
+Score = tuple[float, bool]
 
 
 class Ledger:
@@ -71,16 +74,62 @@ class Ledger:
         fresh = place.with_name(f".{place.name}.new")
         with self._words():
             self._write(evaluated, place, fresh)
-            end = time.monotonic() + self._patience
-            while not self._stored(evaluated):
-                if time.monotonic() > end:
-                    shutil.rmtree(fresh)
-                    raise GradingError(
-                        f"the gradebook was locked by another program for {self._patience:g} s: nothing was changed. "
-                        "Close what holds it (formgrader, another nbgrader command) and run this again"
-                    )
-                time.sleep(0.05)
+            self._patiently(lambda: self._store(evaluated), fresh)
             _move(fresh, place)
+
+    def _patiently(self, store: Callable[[], None], fresh: Path) -> None:
+        """Store scores, and wait for a locked gradebook; ``fresh`` goes where it stays locked."""
+        end = time.monotonic() + self._patience
+        while not self._stored(store):
+            if time.monotonic() > end:
+                shutil.rmtree(fresh)
+                raise GradingError(
+                    f"the gradebook was locked by another program for {self._patience:g} s: nothing was changed. "
+                    "Close what holds it (formgrader, another nbgrader command) and run this again"
+                )
+            time.sleep(0.05)
+
+    def amend(
+        self, student: str, assignment: str, notebooks: Mapping[str, str], scores: Mapping[tuple[str, str], Score]
+    ) -> None:
+        """Change some grade cells of a graded submission, and nothing else of it.
+
+        Parameters
+        ----------
+        student, assignment : str
+            Whose and of what.
+        notebooks : mapping
+            The graded notebooks that change, as they will be kept.
+        scores : mapping
+            Notebook and grade cell to the new score, and whether points of it still wait.
+
+        Raises
+        ------
+        GradingError
+            As for `record`.
+        """
+        place = self.folder(student, assignment)
+        part, fresh = place.with_name(f".{place.name}.part"), place.with_name(f".{place.name}.new")
+        with self._words():
+            for stale in (part, fresh):
+                shutil.rmtree(stale, ignore_errors=True)
+            shutil.copytree(place, part)
+            for name, text in notebooks.items():
+                file = part / f"{name}.ipynb"
+                file.unlink()
+                file.write_text(text, encoding="utf-8")
+                file.chmod(0o444)
+            part.rename(fresh)
+            self._patiently(lambda: self._store_scores(student, assignment, scores), fresh)
+            _move(fresh, place)
+
+    def _store_scores(self, student: str, assignment: str, scores: Mapping[tuple[str, str], Score]) -> None:
+        for (notebook, cell), (score, waits) in scores.items():
+            grade = self._gradebook.find_grade(cell, notebook, assignment, student)
+            grade.auto_score, grade.needs_manual_grade = score, waits
+        self._gradebook.db.flush()
+        for notebook in {notebook for notebook, _ in scores}:
+            self._penalise(notebook, assignment, student)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -128,6 +177,8 @@ class Ledger:
         try:
             submitted = self._submitted(evaluated.student, evaluated.assignment)
             for path in plain_files(submitted, deepest=1):
+                if path.suffix.lower().removeprefix(".") not in FILES_TO_SHOW:
+                    continue  # formgrader would serve it, as a page of its own
                 shutil.copyfile(path, part / path.name, follow_symlinks=False)
             if when := handed_in_at(submitted)[0]:
                 (part / "timestamp.txt").write_text(f"{when} UTC")
@@ -140,11 +191,11 @@ class Ledger:
             shutil.rmtree(part, ignore_errors=True)
             raise
 
-    def _stored(self, evaluated: Evaluated) -> bool:
-        """Write the scores in one transaction; false where the gradebook is locked."""
+    def _stored(self, store: Callable[[], None]) -> bool:
+        """Write scores in one transaction; false where the gradebook is locked."""
         try:
             with _one_transaction(self._gradebook):
-                self._store(evaluated)
+                store()
         except (OperationalError, InvalidEntry) as error:  # nbgrader gives the first as the second
             if "locked" in str(error):
                 return False

@@ -46,6 +46,8 @@ class Policy:
     key : str
         Where every learner is to have numbers of their own, what they follow from beside the learner's id; else ``""``.
         It goes into the notebooks that are handed out, and is read from there again.
+    accept_shipped : bool
+        Whether timed points are decided by the thresholds as shipped on a device that is not calibrated.
     course : str
         The course's name.
     """
@@ -54,6 +56,7 @@ class Policy:
     due: Mapping[str, datetime] = field(default_factory=dict)
     late: Late = Late()
     key: str = ""
+    accept_shipped: bool = False
     course: str = "tilelab"
 
 
@@ -71,7 +74,7 @@ def read_policy(file: Path) -> Policy:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
-    known = {"weights", "due", "late", "numbers"} | OF_THE_HUB
+    known = {"weights", "due", "late", "numbers", "timed"} | OF_THE_HUB
     if unknown := sorted(set(said) - known):
         raise GradingError(
             f"{file.name} has [{unknown[0]}]; it may have {', '.join(f'[{one}]' for one in sorted(known))}"
@@ -85,6 +88,10 @@ def read_policy(file: Path) -> Policy:
     grace = late.get("grace_minutes", 0)
     if isinstance(grace, bool) or not isinstance(grace, int | float) or grace < 0:
         raise GradingError(f"{file.name}: late.grace_minutes = {grace!r}, a number from 0 on is asked for")
+    timed = said.get("timed", {})
+    accept = timed.get("accept_shipped", False)
+    if not isinstance(accept, bool) or set(timed) - {"accept_shipped"}:
+        raise GradingError(f"{file.name}: [timed] may say accept_shipped = true or false, not {timed!r}")
     return Policy(
         weights,
         {name: _moment(file, name, value) for name, value in said.get("due", {}).items()},
@@ -94,6 +101,7 @@ def read_policy(file: Path) -> Policy:
             _share(file, "late.most", late.get("most", 1.0)),
         ),
         _key(file, said.get("numbers", {})),
+        accept,
         _course(said.get("course")),
     )
 

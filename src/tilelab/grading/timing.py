@@ -1,11 +1,22 @@
-"""Points that hang on a time: they wait for a judge with a GPU. And times as answers."""
+"""Points that hang on a time: they wait for a GPU, and are decided by what was measured there. Times as answers."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from tilelab.grading.cuda_answers import Judgement
+from tilelab.grading.cuda_answers import CudaAnswer, Judgement
 from tilelab.grading.judge import Verdict
+from tilelab.grading.timed.thresholds import Mark
+from tilelab.grading.timed.wanted import YOURS, Candidate, Measured, Wanted, handed_in
 from tilelab.grading.values import number
 from tilelab.hardware.limits import Device, HardwareError, device
+
+#: What reports call a learner's other kernel, and those of the course.
+YOUR_TILED = "your tiled kernel"
+CALLED = {
+    "naive": "the coalesced naive kernel",
+    "tiled_16": "the course's tiled kernel",
+    "register_2x2": "the course's 2 × 2 kernel",
+}
 
 
 def waits_for_gpu(found: Judgement, how: str) -> Verdict:
@@ -65,3 +76,94 @@ def report_fault(report: object, times: Mapping[str, str], flops: float) -> str:
                 "was the GPU done when the clock was read? Is TF32 off?"
             )
     return ""
+
+
+def courses(rung: str) -> Candidate:
+    """Return a rung of the course's ladder as a candidate."""
+    return Candidate(CALLED.get(rung, f"the course's {rung}"), rung)
+
+
+def want(asked: Mapping[str, Any], first: CudaAnswer | None, others: Mapping[str, CudaAnswer] | None = None) -> Wanted:
+    """Return the measurement that a part needs.
+
+    Parameters
+    ----------
+    asked : mapping
+        What the thresholds file says of the part: ``shape``, ``own``, ``against``.
+    first : CudaAnswer or None
+        The learner's kernel; the course's own where there is none.
+    others : mapping, optional
+        Further kernels of the learner's that it is compared with, by what reports call them.
+    """
+    one = courses(asked["own"]) if first is None else handed_in(YOURS, first)
+    more = [handed_in(name, answer) for name, answer in (others or {}).items()]
+    M, N, K = asked["shape"]
+    return Wanted((M, N, K), (one, *more, courses(asked["against"])))
+
+
+def by_gain(measured: Measured, mark: Mark | None, below: str, half: str) -> Verdict:
+    """Decide points by how many times faster the learner's kernel is than the fastest of the others.
+
+    The interval decides: points are earned where a gain that earns them lies within it, so doubt counts for the
+    learner.
+
+    Parameters
+    ----------
+    measured : Measured
+        What came out.
+    mark : Mark or None
+        What is asked for on this device; ``None`` where nobody has said.
+    below, half : str
+        What to try next, where no points are earned and where half of them are.
+    """
+    if undecided := why_undecided(measured, mark):
+        return undecided
+    assert mark is not None
+    others = [name for name in measured.samples if name != YOURS]
+    over = measured.fastest(others)
+    gain, yours, theirs = measured.gain(over), measured.time(YOURS), measured.time(over)
+    share = 1.0 if gain.high >= mark.full else 0.5 if gain.high >= mark.half else 0.0
+    size = " × ".join(map(str, measured.shape))
+    lines = [
+        f"timed on {measured.device['name']} at {size}: yours {yours.value:.3g} ms, {over} {theirs.value:.3g} ms",
+        f"yours is {gain.value:.3g} times as fast ({gain.low:.3g} to {gain.high:.3g} in {gain.count} rounds); "
+        f"all points from {mark.full:g}, half from {mark.half:g} ({mark.where})",
+    ]
+    if share < 1:
+        lines.append(f"what to try next: {half if share else below}")
+    lines += [f"{name}: {words}" for name, words in measured.about.get("disagreements", {}).items()]
+    lines += [f"{name}: not compared with: {words}" for name, words in measured.about.get("dropped", {}).items()]
+    return Verdict(share, tuple(lines))
+
+
+def by_nearness(said: object, measured: Measured, mark: Mark | None, what: str) -> Verdict:
+    """Decide points by how near a ratio that a learner reports is to the judge's own."""
+    if undecided := why_undecided(measured, mark):
+        return undecided
+    assert mark is not None
+    first, *others = measured.samples
+    gain, told = measured.gain(measured.fastest(others), first).value, number(said)
+    if told is None:
+        return Verdict(0.0, (f"{what}: {said!r:.40} is no number",))
+    near = abs(told - gain) <= mark.within * gain
+    return Verdict(
+        float(near),
+        (
+            f"{what}: {told:g} is {'near' if near else 'far from'} the judge's own on {measured.device['name']}, "
+            f"{gain:.3g}; up to {100 * mark.within:g} % off counts",
+        ),
+    )
+
+
+def why_undecided(measured: Measured, mark: Mark | None) -> Verdict | None:
+    """Return the verdict on what needs no comparison: a kernel that is refused earns nothing, the rest waits on."""
+    where = str(measured.device["name"])
+    if measured.emulated:
+        return Verdict(0.0, ("timed: pending, a CPU stood in for the GPU", measured.words), pending=1.0)
+    if measured.outcome == "refused":
+        return Verdict(0.0, (f"timed: on {where} {measured.words}",))
+    if measured.outcome == "undecided":
+        return Verdict(0.0, (f"timed: pending: {measured.words}",), pending=1.0)
+    if mark is None:
+        return Verdict(0.0, (f"timed: pending: {where} is not calibrated for this part",), pending=1.0)
+    return None

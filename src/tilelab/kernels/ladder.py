@@ -225,18 +225,18 @@ class WarpTiledRung(Rung):
 
 #: From the ground up.
 LADDER: tuple[Rung, ...] = (
-    Rung("naive_uncoalesced", "naive_uncoalesced", _tiles_sideways(16), (16, 16)),
-    Rung("naive", "naive", _tiles(16, 16), (16, 16)),
-    Rung("tiled_8", "tiled", _tiles(8, 8), (8, 8), defines={"TILE": 8}),
-    Rung("tiled_16", "tiled", _tiles(16, 16), (16, 16), defines={"TILE": 16}),
-    Rung("tiled_32", "tiled", _tiles(32, 32), (32, 32), defines={"TILE": 32}),
-    Rung("tiled_dynamic", "tiled_dynamic", _tiles(32, 32), (32, 32), shared=2 * 32 * 32 * 4),
-    Rung("register_2x2", "register_2x2", _tiles(32, 32), (16, 16)),
-    Rung("register_8x8", "register_8x8", _tiles(128, 128), 256),
-    Rung("vectorised", "vectorised", _tiles(128, 128), 256),
-    Rung("double_buffered", "double_buffered", _tiles(128, 128), 256),
-    Rung("async_copy", "async_copy", _tiles(128, 128), 256, defines={"STAGES": 3}),
-    WarpTiledRung("warp_tiled", "warp_tiled", grid=LARGE.grid, block=LARGE.threads),
+    Rung("naive_uncoalesced", "naive_uncoalesced", _tiles_sideways(16), (16, 16), passes=17),
+    Rung("naive", "naive", _tiles(16, 16), (16, 16), passes=3),
+    Rung("tiled_8", "tiled", _tiles(8, 8), (8, 8), defines={"TILE": 8}, passes=3),
+    Rung("tiled_16", "tiled", _tiles(16, 16), (16, 16), defines={"TILE": 16}, passes=2),
+    Rung("tiled_32", "tiled", _tiles(32, 32), (32, 32), defines={"TILE": 32}, passes=1.6),
+    Rung("tiled_dynamic", "tiled_dynamic", _tiles(32, 32), (32, 32), shared=2 * 32 * 32 * 4, passes=2.1),
+    Rung("register_2x2", "register_2x2", _tiles(32, 32), (16, 16), passes=1),
+    Rung("register_8x8", "register_8x8", _tiles(128, 128), 256, passes=0.31),
+    Rung("vectorised", "vectorised", _tiles(128, 128), 256, passes=0.25),
+    Rung("double_buffered", "double_buffered", _tiles(128, 128), 256, passes=0.24),
+    Rung("async_copy", "async_copy", _tiles(128, 128), 256, defines={"STAGES": 3}, passes=0.25),
+    WarpTiledRung("warp_tiled", "warp_tiled", grid=LARGE.grid, block=LARGE.threads, passes=0.18),
 )
 
 

@@ -10,6 +10,7 @@ the most it can do in the time that was measured.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 #: From which share of the time on a part counts as the bound.
 ENOUGH = 0.6
@@ -25,7 +26,8 @@ class Bound:
     Parameters
     ----------
     by
-        ``arithmetic``, ``memory`` (DRAM), ``L2``, ``L1``, ``shared memory``, ``instruction issue``, or ``latency``.
+        ``arithmetic``, ``memory`` (DRAM), ``L2``, ``L1``, ``shared memory``, ``instruction issue``, ``latency``; or
+        ``unknown``, where nobody counted what a kernel loads and neither arithmetic nor DRAM is busy enough.
     busiest
         The part that is busy for most of the time; the same, where that is what bounds.
     share
@@ -39,13 +41,32 @@ class Bound:
     share: float
     told_by: str
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Bound":
+        """The bound that a row of a ladder holds, measured here or recorded."""
+        return cls(row["bound"], row["busiest"], row["busy_percent"] / 100, row["bound_told_by"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a row of a ladder holds it."""
+        percent = 100 * self.share
+        return {"bound": self.by, "busiest": self.busiest, "busy_percent": percent, "bound_told_by": self.told_by}
+
     def __str__(self) -> str:
         busy = f"{100 * self.share:.0f} %"
         return f"{self.by}, {busy}" if self.by == self.busiest else f"{self.by} ({self.busiest} {busy})"
 
 
-def judged(shares: Mapping[str, float], told_by: str) -> Bound:
+def judged(shares: Mapping[str, float], told_by: str, otherwise: str = "latency") -> Bound:
     """The bound, from the share of the time for which each part is busy.
+
+    Parameters
+    ----------
+    shares
+        Of the parts that are known.
+    told_by
+        As in :class:`Bound`.
+    otherwise
+        What to say where none of them is busy enough: ``unknown`` where a part is missing that might be.
 
     Raises
     ------
@@ -56,7 +77,7 @@ def judged(shares: Mapping[str, float], told_by: str) -> Bound:
         raise ValueError("nothing is known of any part of the GPU")
     busiest = max(shares, key=lambda part: shares[part])
     share = min(1.0, shares[busiest])
-    return Bound(busiest if share >= ENOUGH else "latency", busiest, share, told_by)
+    return Bound(busiest if share >= ENOUGH else otherwise, busiest, share, told_by)
 
 
 def estimated(
@@ -93,4 +114,4 @@ def estimated(
     if passes:
         # Of each unit's warps: multiply-adds, 4 a clock; passes, 1 a clock.
         shares[part] = passes * shares["arithmetic"] * MULTIPLIERS / LOADERS
-    return judged(shares, "estimate")
+    return judged(shares, "estimate", "latency" if passes else "unknown")

@@ -67,10 +67,7 @@ class Row:
             "percent_of_cublas": 100 * self.of_library.value,
             "percent_95": [100 * self.of_library.low, 100 * self.of_library.high],
             "percent_of_ceiling": 100 * self.of_ceiling,
-            "bound": self.bound.by,
-            "busiest": self.bound.busiest,
-            "busy_percent": 100 * self.bound.share,
-            "bound_told_by": self.bound.told_by,
+            **self.bound.as_dict(),
             "occupancy_percent": 100 * self.occupancy,
             "trouble": self.trouble,
         }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.measure.bounds import Bound, judged
+from tilelab.measure.bounds import ENOUGH, Bound, judged
 
 _PERCENT = "pct_of_peak_sustained_elapsed"
 #: What is asked for, by a name of ours.
@@ -44,6 +44,8 @@ class Profile:
     def bound(self) -> Bound:
         """The part that was busy for most of the time; L1 is called shared memory where that was most of its work."""
         shares = {part: self.values[part] / 100 for part in PARTS}
+        if shares["arithmetic"] >= ENOUGH:
+            del shares["instruction issue"]  # for then most of what is issued is the arithmetic
         if self.values["shared_passes"] > self.values["passes"] / 2:
             shares["shared memory"] = shares.pop("L1")
         return judged(shares, "profiler")
@@ -51,12 +53,7 @@ class Profile:
     def as_dict(self) -> dict[str, Any]:
         """As a row of a recorded run holds it."""
         parts = {part: self.values[part] for part in (*PARTS, "occupancy")}
-        bound = self.bound
-        return {
-            "bound": bound.by,
-            "busiest": bound.busiest,
-            "busy_percent": 100 * bound.share,
-            "bound_told_by": bound.told_by,
+        return self.bound.as_dict() | {
             "dram_bytes": self.values["dram_bytes"],
             "l2_bytes": self.values["l2_bytes"],
             "passes": self.values["passes"],

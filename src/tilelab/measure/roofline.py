@@ -5,7 +5,7 @@ once, each output written once: a bound, not a measurement) or *measured* by a p
 requests are no x: caches answer most of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,20 +88,6 @@ def product_dot(
     least = float(itemsize * (M * K + K * N + M * N))
     kind = "compulsory" if measured_bytes is None else "measured"
     return Dot(name, 2.0 * M * N * K, least if measured_bytes is None else measured_bytes, milliseconds * 1e-3, kind)
-
-
-def recorded_dots(rows: Sequence[Mapping[str, Any]], shape: tuple[int, int, int]) -> list[Dot]:
-    """Dots for one shape of a recorded ladder: with the bytes that a profiler measured where the record has them.
-
-    Parameters
-    ----------
-    rows
-        Of the record: ``kernel``, ``M``, ``N``, ``K``, ``ms``, and ``dram_bytes`` where the launch was profiled.
-    shape
-        (M, N, K).
-    """
-    chosen = [row for row in rows if (row["M"], row["N"], row["K"]) == shape]
-    return [product_dot(row["kernel"], *shape, row["ms"], measured_bytes=row.get("dram_bytes")) for row in chosen]
 
 
 def above(roof: Roof, dots: Sequence[Dot], slack: float = 0.02) -> list[Dot]:

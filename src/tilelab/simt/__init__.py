@@ -1,6 +1,6 @@
 """The simulated GPU for kernels written in Python: ``from tilelab.simt import cuda, float32``."""
 
-from tilelab.simt import cuda
+from tilelab.simt import cuda, types
 from tilelab.simt.errors import (
     BoundsError,
     BudgetError,
@@ -12,23 +12,10 @@ from tilelab.simt.errors import (
     UninitialisedError,
     UnsupportedError,
 )
-from tilelab.simt.types import (
-    boolean,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from tilelab.simt.types import *  # noqa: F403  (the number types)
 
 __all__ = [
     "BoundsError", "BudgetError", "DivergenceError", "Finding", "LaunchError", "RaceError", "SimtError",
-    "UninitialisedError", "UnsupportedError", "boolean", "cuda", "float16", "float32", "float64", "int8", "int16",
-    "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "UninitialisedError", "UnsupportedError", "cuda",
 ]  # fmt: skip
+__all__ += types.__all__

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tilelab.simt.errors import LaunchError
 from tilelab.simt.runtime import Argument, Memory, strides_of
 from tilelab.simt.types import Array, Tuple, Type, TypingFault, of_dtype, of_value
+from tilelab.simt.words import plural
 
 
 class Arguments:
@@ -23,7 +24,7 @@ class Arguments:
 
     def __init__(self, kernel: str, names: list[str], given: tuple[Any, ...]) -> None:
         if len(names) != len(given):
-            raise LaunchError(f"{kernel} takes {len(names)} arguments ({', '.join(names)}), not {len(given)}")
+            raise LaunchError(f"{kernel} takes {plural(len(names), 'argument')} ({', '.join(names)}), not {len(given)}")
         self.kernel = kernel
         self.types: list[Type] = []
         self.values: list[Any] = []

@@ -2,7 +2,7 @@
 
 import ast
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from tilelab.simt.types import (
     of_math,
     unify,
 )
-
-if TYPE_CHECKING:
-    pass
+from tilelab.simt.words import plural
 
 #: Functions of one number that give a number of the same float type.
 _MATH1 = (
@@ -150,7 +148,10 @@ class CallTyper(CudaCallTyper):
             raise self.source.fault(node, f"{target.__name__} is a kernel; a function called from one is device=True")
         args = [self.expression(a) for a in self.positional(node)]
         if len(args) != len(source.params):
-            raise self.source.fault(node, f"{source.name} takes {len(source.params)} arguments, not {len(args)}")
+            raise self.source.fault(
+                node, f"{source.name} takes {plural(len(source.params), 'argument')}, not {len(args)}"
+            )
         function = target.typed_for(self.program, [a.type for a in args], type(self), node, self.source)
         self.function.suspends |= function.suspends
+        function.calls.append((self.function, tuple(self.around)))
         return tree.Call(function.returns, function, tuple(args))

@@ -5,7 +5,9 @@ a kernel and reports what it did line by line, and :func:`simulate`, which sets 
 
 Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
 fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
-race detector; recursion, ``print`` and complex numbers are refused.
+race detector; a loop that waits for another thread runs on the plain engine, and waits for blocks before its own only,
+since blocks run one after another; recursion, ``print``, complex numbers, ``else`` of a loop, and a variable that holds
+``cuda.threadIdx`` whole are refused, with what to write instead.
 """
 
 from collections.abc import Callable
@@ -14,24 +16,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.simt import types
 from tilelab.simt.errors import SimtError
 from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES, Intrinsic, Namespace
 from tilelab.simt.kernel import Kernel, Options, Simulated, with_options
-from tilelab.simt.types import (
-    VECTORS,
-    boolean,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from tilelab.simt.types import *  # noqa: F403  (the number types)
 
 threadIdx, blockIdx, blockDim, gridDim = (Intrinsic(name) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim"))
 laneid, warpsize = Intrinsic("laneid"), Intrinsic("warpsize")
@@ -53,7 +42,7 @@ match_any_sync, match_all_sync = (Intrinsic(name) for name in MATCHES)
 popc, brev, clz, ffs, fma, cbrt, selp = (
     Intrinsic(name) for name in ("popc", "brev", "clz", "ffs", "fma", "cbrt", "selp")
 )
-globals().update(VECTORS)
+globals().update(types.VECTORS)
 
 
 @overload
@@ -163,11 +152,11 @@ def is_available() -> bool:
 
 __all__ = [
     "DeviceArray", "Kernel", "Options", "SimtError", "activemask", "all_sync", "any_sync", "atomic", "ballot_sync",
-    "blockDim", "blockIdx", "boolean", "brev", "cbrt", "clz", "const", "device_array", "device_array_like", "eq_sync",
-    "ffs", "float16", "float32", "float64", "fma", "fp16", "grid", "gridDim", "gridsize", "inspect", "int8", "int16",
-    "int32", "int64", "is_available", "jit", "laneid", "lanemask_lt", "local", "match_all_sync", "match_any_sync",
-    "nanosleep", "popc", "selp", "shared", "shfl_down_sync", "shfl_sync", "shfl_up_sync", "shfl_xor_sync", "simulate",
-    "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp",
-    "threadIdx", "threadfence", "threadfence_block", "threadfence_system", "to_device", "uint8", "uint16", "uint32",
-    "uint64", "warpsize",
+    "blockDim", "blockIdx", "brev", "cbrt", "clz", "const", "device_array", "device_array_like", "eq_sync", "ffs",
+    "fma", "fp16", "grid", "gridDim", "gridsize", "inspect", "is_available", "jit", "laneid", "lanemask_lt", "local",
+    "match_all_sync", "match_any_sync", "nanosleep", "popc", "selp", "shared", "shfl_down_sync", "shfl_sync",
+    "shfl_up_sync", "shfl_xor_sync", "simulate", "stream", "synchronize", "syncthreads", "syncthreads_and",
+    "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block",
+    "threadfence_system", "to_device", "warpsize",
 ]  # fmt: skip
+__all__ += types.__all__

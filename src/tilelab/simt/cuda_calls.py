@@ -1,7 +1,6 @@
 """Calls of ``cuda`` in a kernel."""
 
 import ast
-from typing import TYPE_CHECKING
 
 from tilelab.simt import tree
 from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES
@@ -24,9 +23,10 @@ from tilelab.simt.types import (
     uint32,
     unify,
 )
+from tilelab.simt.words import plural
 
-if TYPE_CHECKING:
-    pass
+#: The mask that names every lane of a warp.
+_ALL = 0xFFFFFFFF
 
 
 class CudaCallTyper(Typer):
@@ -40,7 +40,7 @@ class CudaCallTyper(Typer):
         if name in ("shared.array", "local.array"):
             return self.allocate(family, node)
         if name == "const.array_like":
-            typed = self.expression(self.positional(node)[0])
+            typed = self.expression(node.args[0]) if len(self.positional(node)) == 1 else None
             if not isinstance(typed, tree.Outer):
                 raise self.source.fault(node, "const.array_like takes a NumPy array from outside the kernel")
             return typed
@@ -54,7 +54,8 @@ class CudaCallTyper(Typer):
             args = self.positional(node)
             if len(args) != bool(op):
                 raise self.source.fault(node, f"cuda.{name} takes {'one predicate' if op else 'no argument'}")
-            return tree.Barrier(int32 if op else none, op, self.condition(args[0]) if op else None, node.lineno)
+            true = self.condition(args[0]) if op else None
+            return tree.Barrier(int32 if op else none, op, true, node.lineno, tuple(self.around))
         if name in (*SHUFFLES, *VOTES, *MATCHES, "syncwarp", "activemask"):
             return self.warp(name, node)
         if name == "lanemask_lt":
@@ -66,8 +67,8 @@ class CudaCallTyper(Typer):
 
     def grid(self, name: str, node: ast.Call) -> tree.Expr:
         """``cuda.grid(n)`` and ``cuda.gridsize(n)``."""
-        dims = self.constant_of(self.positional(node)[0] if node.args else node, "the number of dimensions")
-        if dims not in (1, 2, 3):
+        args = self.positional(node)
+        if len(args) != 1 or (dims := self.constant_of(args[0], "the number of dimensions")) not in (1, 2, 3):
             raise self.source.fault(node, f"cuda.{name} takes 1, 2 or 3")
         parts: list[tree.Expr] = [tree.Special(int64, f"{name}.{axis}") for axis in "xyz"[:dims]]
         return parts[0] if dims == 1 else self.pack(parts)
@@ -132,13 +133,11 @@ class CudaCallTyper(Typer):
             raise self.source.fault(node, "an atomic works on an element of global or shared memory")
         if whole:
             args.insert(1, tree.Const(int64, 0))
-        index = args[1].items if isinstance(args[1], tree.Pack) else (args[1],)
+        index = self.indices(node, array.type, [args[1]])
         element = array.type.element
         integral = name in ("and_", "or_", "xor", "inc", "dec", "exch", "cas", "compare_and_swap")
         if isinstance(element, Vector) or (integral and element.kind == "f"):
             raise self.source.fault(node, f"cuda.atomic.{name} does not work on {element}")
-        if len(index) != array.type.ndim:
-            raise self.source.fault(node, f"{len(index)} indices for an array of {array.type.ndim} dimensions")
         self.written.update(array.type.roots)
         self.numbers(node, args[2:])
         values = tuple(self.cast(v, element) for v in args[2:])
@@ -149,15 +148,19 @@ class CudaCallTyper(Typer):
         self.function.suspends = True
         args = [self.expression(a) for a in self.positional(node)]
         kinds = self.numbers(node, args)
-        if name == "activemask":
-            return tree.Warp(uint32, name, (), node.lineno)
-        counts = 3 if name in SHUFFLES else 2
+        for arg, what in zip(args, ("mask", "", "lane"), strict=False):
+            if what and isinstance(arg.type, Scalar) and arg.type.kind not in "iu":
+                raise self.source.fault(node, f"the {what} of cuda.{name} is a {arg.type}; an integer is wanted")
+        counts = 0 if name == "activemask" else 3 if name in SHUFFLES else 2
         if name == "syncwarp":
-            args = args or [tree.Const(int64, 0xFFFFFFFF)]
+            args = args or [tree.Const(int64, _ALL)]
             self.program.syncs_warps = True
+            self.program.syncs_parts |= not isinstance(args[0], tree.Const) or args[0].value & _ALL != _ALL
             counts = 1
         if len(args) != counts:
-            raise self.source.fault(node, f"cuda.{name} takes {counts} arguments")
+            raise self.source.fault(node, f"cuda.{name} takes {plural(counts, 'argument')}, not {len(args)}")
+        if name == "activemask":
+            return tree.Warp(uint32, name, (), node.lineno)
         args = [self.cast(args[0], uint32), *args[1:]]
         if name == "syncwarp":
             return tree.Warp(none, name, tuple(args), node.lineno)
@@ -184,7 +187,7 @@ class CudaCallTyper(Typer):
         """``fma``, ``selp``, ``cbrt`` and functions of bits."""
         counts = {"fma": 3, "selp": 3}.get(name, 1)
         if len(args) != counts:
-            raise self.source.fault(node, f"cuda.{name} takes {counts} argument{'s' * (counts > 1)}")
+            raise self.source.fault(node, f"cuda.{name} takes {plural(counts, 'argument')}")
         if name == "selp":
             kind = unify(args[1].type, args[2].type)
             return tree.Choice(kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind))

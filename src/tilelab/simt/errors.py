@@ -11,7 +11,7 @@ class Finding:
     """One thing that is wrong with a kernel, told by the first place where it shows."""
 
     kind: str
-    """``race``, ``divergence``, ``uninitialised``, ``bounds``, ``negative index``, ``budget`` or ``warp``."""
+    """One of ``race divergence warp uninitialised bounds endless budget`` and ``negative index``."""
     kernel: str
     lines: tuple[int, ...]
     """Source lines involved; for a race the earlier access first."""
@@ -74,7 +74,7 @@ class DivergenceError(SimtError):
 
 
 class UninitialisedError(SimtError):
-    """A read of shared or local memory that nobody wrote."""
+    """A read of shared or local memory that nobody wrote, or of a variable that has no value yet."""
 
 
 class BoundsError(SimtError):
@@ -82,7 +82,7 @@ class BoundsError(SimtError):
 
 
 class BudgetError(SimtError):
-    """A kernel that ran more loop rounds than it was given."""
+    """A loop that never ends, or a kernel that ran more loop rounds than it was given."""
 
 
 ERRORS: dict[str, type[SimtError]] = {
@@ -92,6 +92,7 @@ ERRORS: dict[str, type[SimtError]] = {
     "uninitialised": UninitialisedError,
     "bounds": BoundsError,
     "negative index": BoundsError,
+    "endless": BudgetError,
     "budget": BudgetError,
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilelab.simt import tree
+from tilelab.simt import masks, tree
 from tilelab.simt.calls import CallTyper
 from tilelab.simt.intrinsics import Intrinsic
 from tilelab.simt.source import MISSING
@@ -26,6 +26,7 @@ from tilelab.simt.types import (
     unary,
     unify,
 )
+from tilelab.simt.words import plural
 
 if TYPE_CHECKING:
     from tilelab.simt.types import Type
@@ -121,9 +122,9 @@ class ExpressionTyper(CallTyper):
         if isinstance(kind, Unclear):
             raise self.source.fault(node, f"{node.id} has no one type: {kind.why}")
         if kind is not None:
-            return tree.Var(kind, node.id)
-        if node.id in self.source.stored:
-            raise self.source.fault(node, f"{node.id} is read before anything is assigned to it")
+            return tree.Var(kind, node.id, node.lineno)
+        if node.id in self.source.assigned:
+            raise self.source.fault(node, f"{node.id} is read before anything is assigned to it; give it a value first")
         return self.outer(self.source.lookup(node.id), node.id, node)
 
     def outer(self, value: Any, name: str, node: ast.AST) -> tree.Expr:
@@ -141,6 +142,12 @@ class ExpressionTyper(CallTyper):
             return tree.Const(int32, 32)
         if isinstance(value, Intrinsic) and value.name == "laneid":
             return tree.Special(int32, "laneid")
+        if isinstance(value, Intrinsic) and value.name in _DIMS:
+            raise self.source.fault(
+                node, f"cuda.{value.name} cannot be held in a variable; write cuda.{value.name}.x, .y or .z"
+            )
+        if isinstance(value, Intrinsic):
+            raise self.source.fault(node, f"cuda.{value.name} is no value; call it where it is wanted")
         what = f"of type {type(value).__name__}"
         raise self.source.fault(node, f"{name} ({what}) is no number, tuple of numbers or array")
 
@@ -171,11 +178,10 @@ class ExpressionTyper(CallTyper):
             return self.pack([self.cast(self.item(value, i), t) for i, t in enumerate(kind.items)])
         assert isinstance(kind, Scalar), kind
         if isinstance(value, tree.Const):
+            assert isinstance(value.type, Scalar)
             with np.errstate(all="ignore"):
-                number = np.asarray(value.value)
-                if isinstance(value.value, int) and kind.kind in "iu":
-                    number = np.asarray(value.value & (1 << kind.bits) - 1, np.uint64)
-                return tree.Const(kind, number.astype(kind.dtype).item())
+                number = np.asarray(value.value, value.type.dtype) if value.type.kind == "f" else value.value
+                return tree.Const(kind, np.asarray(masks.caster(kind.name)(number), kind.dtype).item())
         return tree.Cast(kind, value)
 
     # ---- operators
@@ -300,26 +306,17 @@ class ExpressionTyper(CallTyper):
         if not isinstance(owner.type, Array):
             raise self.source.fault(node, f"a {owner.type} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        indices: list[tree.Expr] = []
-        for part in parts:
-            if isinstance(part, ast.Slice):
-                raise self.source.fault(node, "a kernel stores one element at a time")
-            whole = self.expression(part)
-            indices += whole.items if isinstance(whole, tree.Pack) else [whole]
-            if isinstance(whole.type, Tuple) and not isinstance(whole, tree.Pack):
-                indices[-1:] = [self.item(whole, i) for i in range(len(whole.type.items))]
-        if len(indices) != owner.type.ndim:
-            raise self.source.fault(node, f"{len(indices)} indices for an array of {owner.type.ndim} dimensions")
-        for index in indices:
-            if not isinstance(index.type, Scalar) or index.type.kind == "f":
-                raise self.source.fault(node, f"an index is a {index.type}; write int(...) or use //")
-        return owner, tuple(indices)
+        if any(isinstance(part, ast.Slice) for part in parts):
+            raise self.source.fault(node, "a kernel stores one element at a time")
+        return owner, self.indices(node, owner.type, [self.expression(part) for part in parts])
 
     def view(self, node: ast.Subscript, owner: tree.Expr, parts: list[ast.expr]) -> tree.Expr:
         """``array[i]`` or ``array[a:b]``: a smaller array over the same memory."""
         assert isinstance(owner.type, Array)
         if len(parts) > owner.type.ndim:
-            raise self.source.fault(node, f"{len(parts)} indices for an array of {owner.type.ndim} dimensions")
+            raise self.source.fault(
+                node, f"{len(parts)} indices for an array of {plural(owner.type.ndim, 'dimension')}"
+            )
         made: list[tree.Expr | tuple[tree.Expr | None, tree.Expr | None]] = []
         for part in parts:
             if isinstance(part, ast.Slice):
@@ -346,6 +343,8 @@ _COMPARE: dict[str, Any] = {
 
 def _fold(sign: str, a: Any, b: Any) -> Any:
     """The value of an operator on two numbers known when compiled, or ``None`` where only a GPU would say."""
+    if sign in ("**", "<<") and isinstance(a, int) and isinstance(b, int) and b > 64:
+        return None  # more bits than any number here has
     try:
         value = {
             "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b, "//": lambda: a // b,

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from tilelab.hardware.limits import HardwareError, capability
 from tilelab.simt import tree
 from tilelab.simt.arguments import Arguments
 from tilelab.simt.arithmetic import Marker
@@ -26,14 +29,29 @@ class Options:
     """Run threads and blocks in a random order that this number fixes (engine ``threads``)."""
     device: str = "H200"
     """Whose launch limits hold: a name from :mod:`tilelab.hardware.limits`, or ``sm_90`` and the like."""
-    steps: int = 500_000
-    """Rounds of loops that a launch may make in one chunk of blocks."""
+    steps: int = 100_000
+    """Rounds of loops after which a kernel is taken for endless: of up to 1024 lanes together in one chunk of blocks,
+    or with the plain engine of one thread, and 16 times as many of a block's threads added up."""
     chunk: int = 8192
     """Lanes run together."""
     watch: Sequence[int] = (0, 0, 0)
     """Block whose shared memory a report records."""
     progress: bool = True
     """Show a progress bar for what takes over two seconds."""
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("auto", "lanes", "threads"):
+            raise LaunchError(f"engine={self.engine!r}: use auto, lanes or threads")
+        for name, least in (("steps", 1), ("chunk", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if (name != "seed" or value is not None) and not (_whole(value) and value >= least):
+                raise LaunchError(f"{name}={value!r}: use a whole number from {least} on")
+        if not isinstance(self.watch, Sequence) or not 1 <= len(self.watch) <= 3 or not all(map(_whole, self.watch)):
+            raise LaunchError(f"watch={self.watch!r}: use the coordinates of a block, (0, 0, 0) for the first")
+        try:
+            capability(self.device)
+        except (HardwareError, TypeError, AttributeError, IndexError) as fault:
+            raise LaunchError(f"device={self.device!r}: {fault}") from None
 
 
 class Kernel:
@@ -112,7 +130,12 @@ class Configured:
         self.grid, self.block = (
             _three(kernel.__name__, what, part) for what, part in zip(("grid", "block"), parts, strict=False)
         )
-        self.dynamic = int(parts[3]) if len(parts) == 4 else 0
+        self.dynamic = parts[3] if len(parts) == 4 else 0
+        if not _whole(self.dynamic) or self.dynamic < 0:
+            raise LaunchError(
+                f"{kernel.__name__}: {self.dynamic!r} bytes of dynamic shared memory; use a whole number from 0 on"
+            )
+        self.dynamic = int(self.dynamic)
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Arguments, tree.Program]:
         """Arguments typed, and the kernel typed for them."""
@@ -162,6 +185,10 @@ def with_options(options: dict[str, Any]) -> Options:
     if unknown:
         raise SimtError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(Options.__dataclass_fields__)}")
     return replace(Options(), **options)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _three(kernel: str, what: str, extents: Any) -> Dim3:

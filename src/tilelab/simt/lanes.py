@@ -11,31 +11,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings, tree
+from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
 from tilelab.simt.lanes_findings import Findings
 from tilelab.simt.lanes_global import GlobalMemory
 from tilelab.simt.lanes_local import LocalView
 from tilelab.simt.lanes_memory import Place, View
 from tilelab.simt.lanes_pieces import Entry, Piece
-from tilelab.simt.ledger import Contents, Ledger, Snapshot
-from tilelab.simt.masks import Mask, Value, part
+from tilelab.simt.ledger import Ledger
+from tilelab.simt.masks import Mask, Value, minus, part
 from tilelab.simt.runtime import (
     POISON,
-    SNAPSHOT_CELLS,
-    SNAPSHOTS,
     Argument,
     Launch,
     Memory,
     Stop,
-    plain_numbers,
     poisoned,
     strides_of,
 )
+from tilelab.simt.snapshots import MOST_SNAPSHOTS, Snapshot, contents
 from tilelab.simt.types import Array, Scalar
-from tilelab.simt.warps import warp_operation
+from tilelab.simt.warps import first_stamp, warp_operation
 
-WARP = 32
+#: Lanes up to which a round of a loop costs about as much as for one.
+HEAVY = 1024
 #: Bytes of remembered addresses at most; past it all are forgotten.
 MEMORY_FOR_ADDRESSES = 192 << 20
 
@@ -47,7 +48,6 @@ class Lanes(Findings):
         self.launch, self.ledger, self.places, self.entry_point = launch, ledger, places, entry
         self.checks = launch.checks
         self.remembered = 0
-        self.syncs_warps = launch.program.syncs_warps
         self.threads = launch.threads
         self.warps_per_block = -(-self.threads // WARP)
         self.blocks = 0
@@ -75,7 +75,7 @@ class Lanes(Findings):
         self._specials()
         self.phase = np.zeros(count, np.int64)
         self.last = np.zeros(count, np.int64)
-        self.steps = 0
+        self.rounds = 0
         self.stops = []
         self.held = []
         for piece in (*self.shared_pieces.values(), *self.globals):
@@ -86,7 +86,10 @@ class Lanes(Findings):
         for data in self.shared_data.values():
             data.view(np.uint8)[:] = POISON
         arguments = [self._argument(a) if isinstance(a, Argument) else a for a in self.launch.arguments]
-        self.entry_point(self, None, *arguments)
+        try:
+            self.entry_point(self, None, *arguments)
+        except Stop as stop:  # a race with an earlier block may have come first
+            raise Stop(min([*self.stops, stop.finding], key=lambda f: f.order)) from None
         if self.checks:
             self._settle(None, None)
             for place in self.places:
@@ -100,6 +103,7 @@ class Lanes(Findings):
         self.forget()
         threads = self.threads
         self.blocks, self.count = blocks, blocks * threads
+        self.weight = -(-self.count // HEAVY)
         self.every = np.arange(self.count)
         self.lane = self.every.astype(np.int32)
         self.thread = np.tile(np.arange(threads), blocks)
@@ -118,7 +122,7 @@ class Lanes(Findings):
             self.thread // bx % by if self.launch.block[1] > 1 else 0,
             self.thread // (bx * by) if self.launch.block[2] > 1 else 0,
         ]
-        self.epoch = np.zeros(self.count, np.int64)
+        self.stamp = first_stamp(self)
         self.shared_pieces: dict[Any, Piece] = {}
         self.shared_data: dict[Any, NDArray[Any]] = {}
         self._shared_views: dict[Any, View] = {}
@@ -311,11 +315,42 @@ class Lanes(Findings):
             piece.clean.clear()
             piece.signature = None
 
-    def tick(self, line: int, outer: int | None) -> None:
+    def tick(self, fork: tree.Fork, outer: int | None, mask: Mask) -> None:
         """Count a round of a loop; too many end the launch."""
-        self.steps += 1
-        if self.steps > self.launch.steps:
-            raise Stop(sayings.over_budget(self.launch.name, line, outer, self.launch.steps, self.first))
+        self.rounds += 1
+        if self.rounds * self.weight > self.launch.steps:
+            block = self.first + self.first_lane(mask) // self.threads
+            raise Stop(sayings.over_budget(self.launch.name, fork.line, outer, self.rounds - 1, block))
+
+    def steady(self, fork: tree.Fork, outer: int | None, rounds: int, mask: Mask) -> None:
+        """A loop in which nothing changes what its end depends on is endless for those who are still inside."""
+        if rounds > SETTLED:
+            lane = self.first_lane(mask)
+            block = lane // self.threads
+            raise Stop(
+                sayings.endless(
+                    self.launch.name, fork, outer, self.block_of(block), self.thread_of(lane), self.first + block,
+                    int(self.phase[block]),
+                )
+            )  # fmt: skip
+
+    def first_lane(self, mask: Mask) -> int:
+        """The lowest lane of a mask."""
+        return 0 if mask is None else int(mask.argmax())
+
+    def given(self, value: Value, known: Mask, mask: Mask, name: str, line: int, assigned: tuple[int, ...]) -> Value:
+        """The value of a variable, which every lane must have assigned to before."""
+        missing = minus(part(mask, True)[0], known)
+        if missing is not False:
+            lane = self.first_lane(missing)
+            block = lane // self.threads
+            raise Stop(
+                sayings.unassigned(
+                    self.launch.name, name, line, assigned, self.block_of(block), self.thread_of(lane),
+                    self.first + block, int(self.phase[block]),
+                )
+            )  # fmt: skip
+        return value
 
     # ---- barriers
     def barrier(self, mask: Mask, returned: Mask, line: int, op: str, predicate: Value) -> Value:
@@ -346,8 +381,8 @@ class Lanes(Findings):
         lane = block * self.threads + missing
         gone = returned is None or (returned is not False and bool(returned[lane]))
         return sayings.diverged(
-            self.launch.name, line, None, self.thread_of(came), self.thread_of(missing), gone, self.block_of(block),
-            self.first + block, int(self.phase[block]), int(here[block].sum()), self.threads,
+            self.launch.name, line, sayings.Away(ended=gone), self.thread_of(came), self.thread_of(missing),
+            self.block_of(block), self.first + block, int(self.phase[block]), int(here[block].sum()), self.threads,
         )  # fmt: skip
 
     def _settle(self, blocks: Mask, line: int | None) -> None:
@@ -375,31 +410,24 @@ class Lanes(Findings):
             return
         block = watched - self.first
         away = blocks is not None and not blocks[block * self.threads]
-        if away or len(self.ledger.snapshots) >= SNAPSHOTS:
+        if away or len(self.ledger.snapshots) >= MOST_SNAPSHOTS:
             return
         snapshot = Snapshot(int(self.phase[block]), line)
         for key, piece in self.shared_pieces.items():
             cells = piece.cells // self.blocks
-            if cells > SNAPSHOT_CELLS:
-                continue
             view = next(v for v in self._shared_views.values() if v.piece is piece)
-            data = self.shared_data[key].view(view.data.dtype)
-            low, high = block * cells, (block + 1) * cells
-            values = plain_numbers(data[low:high])
-            known = piece.written[low:high].tolist()
+            low = block * cells
             touched: list[set[int]] = [set(), set()]
             for kind, at, mask, *_ in piece.log:
                 here = self.block == block
                 if mask is not None:
                     here = here & mask
                 touched[kind != 0].update((at[here] - low).tolist())
-            shape = piece.extents if int(np.prod(piece.extents)) == cells else (cells,)
-            snapshot.arrays[piece.name] = Contents(
-                shape,
-                [v if k else None for v, k in zip(values, known, strict=True)],
-                sorted(touched[1]),
-                sorted(touched[0]),
-            )
+            raw = self.shared_data[key].reshape(self.blocks, -1)[block]
+            known = piece.written[low : low + cells]
+            made = contents(raw, view.element, piece.extents, piece.cell, known, touched[1], touched[0])
+            if made is not None:
+                snapshot.arrays[piece.name] = made
         self.ledger.snapshots.append(snapshot)
 
 
@@ -431,5 +459,5 @@ class Range:
             mask, _ = lanes.split(mask, np.where(up, self.value < self.stop, self.value > self.stop), self.fork)
             if mask is False:
                 return False
-        lanes.tick(self.fork.line, self.outer)
+        lanes.tick(self.fork, self.outer, mask)
         return mask

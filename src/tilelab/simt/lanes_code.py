@@ -14,8 +14,8 @@ from tilelab.simt import masks, tree
 from tilelab.simt.functions import FUNCTIONS
 from tilelab.simt.lanes import Range
 from tilelab.simt.lanes_memory import Place
-from tilelab.simt.lower import nodes_in
 from tilelab.simt.types import Scalar, boolean
+from tilelab.simt.walk import nodes_in
 
 _PURE = (tree.Const, tree.Var, tree.Special, tree.Compare, tree.Unary, tree.Cast, tree.Logic, tree.Extent, tree.Item)
 
@@ -56,6 +56,8 @@ class _Writer:
         self.specials: dict[str, str] = {}
         self.homes: dict[str, str] = {}
         self.total = Counter(name for s in function.body for name in _mentions(s))
+        self.unsure = {n.name for n in nodes_in(function.body) if isinstance(n, tree.Var) and n.unsure}
+        """Variables for which the lanes that have assigned to them are noted."""
 
     def write(self) -> list[str]:
         """The function's text."""
@@ -65,6 +67,8 @@ class _Writer:
         self.lines, self.depth = [], 1
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("_returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
+        if self.unsure:
+            self.line("=".join(f"_has_{v}" for v in sorted(self.unsure)) + "=False")
         variables = sorted(set(self.total) - set(self.function.params))
         if variables:
             self.line("=".join(f"v_{v}" for v in variables) + "=None")
@@ -137,6 +141,8 @@ class _Writer:
             self.line(
                 f"{variable}={value} if {mask} is None or {mask} is {home} else _merge({mask},{value},{variable})"
             )
+        if name in self.unsure:
+            self.line(f"_has_{name}=_union(_has_{name},{mask})")
 
     def statement(self, node: tree.Stmt, m: str, loop: tuple[str, str] | None) -> None:
         match node:
@@ -203,7 +209,9 @@ class _Writer:
         found = list(nodes_in(node.body))
         leaves = any(isinstance(n, tree.Break | tree.Return) for n in found)
         fork = self.constant(node.fork, "k")
-        self.line(f"{broke}=False; {here}={m}")
+        steady = isinstance(node, tree.While) and node.fate == "steady"
+        turns = self.new("n")
+        self.line(f"{broke}=False; {here}={m}" + f"; {turns}=0" * steady)
         if isinstance(node, tree.For):
             rounds = self.new("r")
             ends = ",".join(self.e(x, m) for x in (node.start, node.stop, node.step))
@@ -220,7 +228,9 @@ class _Writer:
             self.line(f"{inside}={split}[0]")
         self.line(f"if {inside} is False: break")
         if isinstance(node, tree.While):
-            self.line(f"_tick({node.fork.line},{node.outer})")
+            self.line(f"_tick({fork},{node.outer},{inside})")
+            if steady:
+                self.line(f"{turns}+=1; _rt.steady({fork},{node.outer},{turns},{inside})")
         self.line(f"{here}={inside}; {cont}=False")
         if isinstance(node, tree.For):
             home = self.homes.get(node.name, "_m")
@@ -260,8 +270,8 @@ class _Writer:
         match node:
             case tree.Const(type=kind, value=value):
                 return self.number(kind, value)
-            case tree.Var(name=name):
-                return f"v_{name}"
+            case tree.Var(name=name, line=line, unsure=unsure):
+                return f"_rt.given(v_{name},_has_{name},{m},{name!r},{line},{unsure})" if unsure else f"v_{name}"
             case tree.Special(name=name):
                 return self.specials.setdefault(name, f"_s{len(self.specials)}")
             case tree.Outer():
@@ -359,7 +369,7 @@ class _Writer:
     def logic(self, node: tree.Logic, m: str) -> str:
         join = "_both" if node.op == "and" else "_either"
         left = self.e(node.left, m)
-        if all(isinstance(n, _PURE) for n in nodes_in(node.right)):
+        if all(isinstance(n, _PURE) and not getattr(n, "unsure", ()) for n in nodes_in(node.right)):
             return f"{join}({left},{self.e(node.right, m)})"
         self.names["_decide"] = _decide
         return f"_decide({m},{left},lambda {m}:{self.e(node.right, m)},{node.op == 'and'})"

@@ -1,5 +1,6 @@
 """What lanes find: bad indices, races and unwritten reads, put into words."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,11 @@ class Findings:
                 array, index = self.cell_name(piece, pair.first.cell)
                 last = int(self.last[block])
                 thread = block * self.threads
-                pair = races.Pair(_in_block(pair.first, thread), _in_block(pair.second, thread), pair.same_value)
+                pair = races.Pair(
+                    replace(pair.first, thread=pair.first.thread - thread),
+                    replace(pair.second, thread=pair.second.thread - thread),
+                    pair.same_value,
+                )
                 self.found(
                     sayings.race_in_block(
                         self.launch.name, pair, self.launch.program.sites, array, piece.space, index,
@@ -96,7 +101,7 @@ class Findings:
         """The array and index that a cell of a piece is called by."""
         if piece.space == "shared":
             cell %= piece.cells // self.blocks
-            return piece.name, sayings.coordinates(cell, piece.extents) if piece.item == piece.cell else (cell,)
+            return piece.name, sayings.element_of(cell, piece.cell, piece.item, piece.extents)
         for argument in self.launch.arguments:
             if isinstance(argument, Argument) and argument.memory.name == piece.name:
                 return argument.name, sayings.index_in(argument, cell)
@@ -134,16 +139,3 @@ class Findings:
             self.block_of(block), self.thread_of(lane), self.first + block, int(self.phase[block]),
         )  # fmt: skip
         self.held.append((block, finding))
-
-
-def _in_block(access: races.Access, first: int) -> races.Access:
-    return races.Access(
-        access.cell,
-        access.thread - first,
-        access.warp,
-        access.epoch,
-        access.site,
-        access.kind,
-        access.order,
-        access.value,
-    )

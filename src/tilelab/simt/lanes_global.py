@@ -92,7 +92,8 @@ class GlobalMemory:
             pair = [int(k) for k in keys[i]]
             blocks = [k >> (_THREAD_BITS + _SITE_BITS) for k in pair]
             threads = [k >> _SITE_BITS & (1 << _THREAD_BITS) - 1 for k in pair]
-            lines = [sites[k & (1 << _SITE_BITS) - 1].line for k in pair]
+            places_ = [sites[k & (1 << _SITE_BITS) - 1] for k in pair]
+            lines = [place.line for place in places_]
             cell = int(here[bad][i])
             array, index = self.lanes.cell_name(piece, cell)
             b = [sayings.dims(x, self.lanes.launch.grid) for x in blocks]
@@ -101,7 +102,7 @@ class GlobalMemory:
             phase = int(self.lanes.phase[last - self.lanes.first])
             self.lanes.found(
                 sayings.race_between_blocks(
-                    self.lanes.launch.name, (names[other], names[mine]), (lines[0], lines[1]),
+                    self.lanes.launch.name, (names[other], names[mine]), (places_[0], places_[1]),
                     (t[0], t[1]), (b[0], b[1]),
                     array, index, (last, phase, sayings.RANKS["race"], min(lines), max(lines)),
                 )

@@ -249,14 +249,14 @@ class View:
                 rt.charge(place.site, entry)
             if piece.space == "shared":
                 for cells in self.cells(entry.at):
-                    piece.note(1, entry, cells, mask, place.site, value)
+                    piece.note(1, entry, cells, mask, place.site, (value, self.element.dtype))
                     if not piece.full:
                         piece.written[cells if mask is None else cells[mask]] = True
                 if not piece.full:
                     piece.full = bool(piece.written.all())
             else:
                 rt.memory.touch(piece, entry.at, mask, 1, place.site)
-                piece.note(1, entry, entry.at, mask, place.site, value)
+                piece.note(1, entry, entry.at, mask, place.site, (value, self.element.dtype))
         self.put(entry.at, value, mask)
 
     def put(self, at: Integers, value: Value, mask: Mask) -> None:

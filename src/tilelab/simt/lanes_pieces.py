@@ -1,19 +1,36 @@
 """Pieces of memory under the lanes' arrays: the log of a phase, and the races in it."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import tree
 from tilelab.simt.masks import Mask, Value, minus
-from tilelab.simt.races import Access
+from tilelab.simt.races import Access, racing_pairs
 
 if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
     from tilelab.simt.lanes_memory import View
 
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Where each lane stands among the ``syncwarp`` of its warp."""
+
+    epoch: Integers
+    """How many each lane has passed."""
+    known: Integers | None
+    """Of shape (warps, lane, other lane): up to which epoch the other's accesses come before what the lane does next,
+    -1 for none of them; ``None`` if all lanes of a warp pass every ``syncwarp`` together."""
+
+
+#: Kind (0 a read, 1 a write, 2 an atomic), cells, mask, place, (value, dtype) of a write, stamp.
+Logged = tuple[int, Integers, Mask, tree.Site, Any, Stamp | None]
 
 
 class Entry:
@@ -42,7 +59,7 @@ class Piece:
         self.lanes, self.name, self.space = lanes, name, space
         self.cells, self.cell = cells, cell
         self.logged = logged
-        self.log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]] = []
+        self.log: list[Logged] = []
         self.signature: list[int] | None = []
         self.clean: set[tuple[int, ...]] = set()
         self.pending: list[tuple[Integers, Integers, tree.Site, View]] = []
@@ -62,10 +79,10 @@ class Piece:
     # ---- the log of a phase
     def note(self, kind: int, entry: Entry, at: Integers, mask: Mask, site: tree.Site, value: Value) -> None:
         """Log an access: 0 a read, 1 a write, 2 an atomic."""
-        epoch = self.lanes.epoch if self.lanes.syncs_warps else None
-        self.log.append((kind, at, mask, site, value, epoch))
+        stamp = self.lanes.stamp
+        self.log.append((kind, at, mask, site, value, stamp))
         if self.signature is not None:
-            if entry.keep is None or kind == 2 or epoch is not None:
+            if entry.keep is None or kind == 2 or stamp is not None:
                 self.signature = None
             else:
                 self.signature.append(id(entry) * 2 + kind)
@@ -94,21 +111,33 @@ class Piece:
         if self.pending:
             self.lanes.unwritten(self, racy, blocks)
 
-    def racy(self, log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]]) -> Integers | None:
+    def racy(self, log: list[Logged]) -> Integers | None:
         """Cells that two threads touch, one of them writing, with nothing between; ``None`` if there are none."""
         lane = self.lanes.lane
-        if not self.lanes.syncs_warps:
+        stamp = self.lanes.stamp
+        if stamp is None:
             return self.contested([(k, a, m) for k, a, m, *_ in log], lane)
         # First between warps; if that is clean, what is left is within one warp, between two syncwarps.
         found = self.contested([(k, a, m) for k, a, m, *_ in log], self.lanes.warp)
         if found is not None:
             return found
-        for epoch in np.unique(np.concatenate([e[-1] for e in log])):
-            here = [(k, a, _meet(m, e == epoch)) for k, a, m, _, _, e in log]
+        if stamp.known is not None:
+            return self._racy_in_warps(log)
+        epochs = [stamp.epoch for *_, stamp in log if stamp is not None]
+        for epoch in np.unique(np.concatenate(epochs)):
+            here = [(k, a, _meet(m, e == epoch)) for (k, a, m, *_), e in zip(log, epochs, strict=True)]
             found = self.contested([(k, a, m) for k, a, m in here if m is not False], lane)
             if found is not None:
                 return found
         return None
+
+    def _racy_in_warps(self, log: list[Logged]) -> Integers | None:
+        """The same where a ``syncwarp`` may order some lanes of a warp and not others: access by access."""
+        doubtful = self.contested([(k, a, m) for k, a, m, *_ in log], self.lanes.lane)
+        if doubtful is None:
+            return None
+        cells = {pair.first.cell for pair in racing_pairs(self.accesses(log, doubtful))}
+        return np.array(sorted(cells)) if cells else None
 
     def contested(self, log: list[tuple[int, Integers, Mask]], who: NDArray[np.int32]) -> Integers | None:
         """Cells that two of ``who`` touch, one writing (or one adding while another plainly reads)."""
@@ -148,26 +177,36 @@ class Piece:
                     bad.append(at[other])
         return bad
 
-    def accesses(self, log: list[tuple[int, Integers, Mask, tree.Site, Value, Any]], cells: Integers) -> list[Access]:
+    def accesses(self, log: list[Logged], cells: Integers) -> list[Access]:
         """The accesses of a log to some cells, one by one."""
         wanted = np.zeros(self.cells, bool)
         wanted[cells] = True
         made = []
         rt = self.lanes
-        for order, (k, at, mask, site, value, epoch) in enumerate(log):
+        for order, (k, at, mask, site, value, stamp) in enumerate(log):
             hit = wanted[at]
             if mask is not None:
                 hit &= mask
             for lane in np.flatnonzero(hit):
-                x = value[lane] if isinstance(value, np.ndarray) else value
+                cell, warp, place = int(at[lane]), int(rt.warp[lane]), int(rt.thread[lane]) % WARP
+                epoch, known = 0, None
+                if stamp is not None:
+                    epoch = int(stamp.epoch[lane])
+                    known = None if stamp.known is None else stamp.known[warp, place].tolist()
                 made.append(
                     Access(
-                        int(at[lane]), int(lane), int(rt.warp[lane]), int(epoch[lane]) if epoch is not None else 0,
-                        site.number, ("read", "write", "atomic")[k], (order,),
-                        None if isinstance(x, tuple) or x is None else float(x),
+                        cell, int(lane), warp, place, epoch, site.number, ("read", "write", "atomic")[k], (order,),
+                        None if value is None else self._bytes(value, int(lane), cell), known,
                     )
                 )  # fmt: skip
         return made
+
+    def _bytes(self, written: tuple[Value, np.dtype[Any]], lane: int, cell: int) -> bytes:
+        """What one lane's write puts into a cell."""
+        value, dtype = written
+        parts = tuple(x[lane] if isinstance(x, np.ndarray) else x for x in (value if type(value) is tuple else [value]))
+        start = cell % (dtype.itemsize // self.cell) * self.cell
+        return np.array(parts if type(value) is tuple else parts[0], dtype).tobytes()[start : start + self.cell]
 
 
 def _meet(a: Mask, b: Mask) -> Mask:

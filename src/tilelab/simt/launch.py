@@ -48,16 +48,21 @@ def launch(
     arguments, program = configured.arguments(args)
     check_limits(configured, program)
     x, y, z = (*options.watch, 0, 0)[:3]
+    if not all(0 <= at < extent for at, extent in zip((x, y, z), configured.grid, strict=True)):
+        raise LaunchError(f"watch={options.watch!r}: there is no such block in the grid {configured.grid}")
     run = Launch(
         program, configured.grid, configured.block, arguments.values, arguments.memories, configured.dynamic,
         options.checks, collect, options.steps, max(options.chunk, 32),
         (z * configured.grid[1] + y) * configured.grid[0] + x if collect else None, options.seed,
     )  # fmt: skip
     engine = options.engine
-    if engine not in ("auto", "lanes", "threads"):
-        raise LaunchError(f"engine {engine!r}: use auto, lanes or threads")
     if engine == "auto":
         engine = "threads" if options.seed is not None or program.spins is not None else "lanes"
+    if engine == "lanes" and program.spins is not None:
+        raise LaunchError(
+            f"{program.kernel.name} needs engine='threads': the loop of line {program.spins} waits for another thread, "
+            "and lanes run in step"
+        )
     ledger = Ledger(program)
     before = [m.data.copy() if m.written else None for m in run.memories]
     with np.errstate(all="ignore"), _progress(run, options.progress):
@@ -140,7 +145,11 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
         for first in range(0, run.blocks, together):
             count = min(together, run.blocks - first)
             if not run.checks:
-                lanes.run(first, count)
+                try:
+                    lanes.run(first, count)
+                except Stop as stop:
+                    fatal = stop.finding
+                    break
                 run.progress(first + count)
                 continue
             before = [m.data.copy() if m.written else None for m in run.memories]
@@ -152,7 +161,7 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
                 lanes.forget()
                 ledger.revert(mark)
                 lanes.memory.rewind(first)
-                fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count)
+                fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count, stop.finding)
                 fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
                 break
             run.progress(first + count)
@@ -162,9 +171,10 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
     return fatal, lanes.memory.touched()
 
 
-def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding:
+def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int, finding: Finding) -> Finding:
     """Run the blocks of a failed chunk one after another, up to the first that fails."""
-    for block in range(first, first + count):
+    slow = finding.kind == "budget"  # its block is known, and would take as long again
+    for block in range(first, finding.order[0] if slow else first + count):
         mark = ledger.copy()
         try:
             lanes.run(block, 1)
@@ -172,7 +182,8 @@ def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int) -> Finding
             lanes.forget()
             ledger.revert(mark)
             return stop.finding
-    raise AssertionError("a chunk failed, but none of its blocks does")
+    assert slow, "a chunk failed, but none of its blocks does"
+    return finding
 
 
 def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
@@ -186,7 +197,7 @@ def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any
         threads.run(block)
     except Stop as stop:
         # run alone, the block does not see the others: a race with one of them may have come first
-        if stop.finding.order[:2] <= finding.order[:2]:
+        if stop.finding.order[:2] <= finding.order[:2] and stop.finding.kind != "budget":
             return stop.finding
     finally:
         _restore(run, after)

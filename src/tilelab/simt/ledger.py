@@ -1,10 +1,11 @@
 """What a launch is found to do: counts for each place in the source, and findings, kept by both engines."""
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tilelab.simt import tree
 from tilelab.simt.errors import Finding
+from tilelab.simt.snapshots import Snapshot
 
 Lanes = tuple[int | None, ...]
 
@@ -27,26 +28,6 @@ class Tally:
     """Wavefronts or sectors of the worst request."""
     example: Lanes = ()
     """Byte addresses of the lanes in the worst request; ``None`` for an idle lane."""
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """Shared memory of the watched block when a phase ends."""
-
-    phase: int
-    line: int | None
-    """Line of the barrier; ``None`` at the end of the kernel."""
-    arrays: dict[str, "Contents"] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Contents:
-    """One shared array: values in C order, ``None`` where nobody wrote, and what the phase touched."""
-
-    shape: tuple[int, ...]
-    values: list[float | int | None]
-    written: list[int]
-    read: list[int]
 
 
 class Ledger:

@@ -8,12 +8,13 @@ follow. Loops are typed until nothing changes.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from tilelab.simt import tree
+from tilelab.simt import endless, tree, unassigned
 from tilelab.simt.expressions import ExpressionTyper, Unclear
 from tilelab.simt.source import Source
 from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
+from tilelab.simt.updates import atomic_of
+from tilelab.simt.walk import expressions_in, nodes_in
 
 Env = dict[str, Type | Unclear]
 
@@ -35,6 +36,7 @@ class FunctionTyper(ExpressionTyper):
         env: Env = dict(zip(self.source.params, self.types, strict=True))
         body, end = self.block(self.source.tree.body, env)
         self.function.body = body
+        unassigned.mark(self.function, self.source.assigned)
         self.function.returns = self._return_type(end is not None)
         return self.function
 
@@ -133,13 +135,13 @@ class FunctionTyper(ExpressionTyper):
         result = None if value is None or (isinstance(value, ast.Constant) and value.value is None) else value
         if result is None:
             self.returned.append(none)
-            self.out.append(tree.Return(None))
+            self.out.append(tree.Return(None, node.lineno))
             return
         if not self.is_device:
             raise self.source.fault(node, "a kernel returns nothing; store the result in an array")
         typed = self.expression(result)
         self.returned.append(typed.type)
-        self.out.append(tree.Return(typed))
+        self.out.append(tree.Return(typed, node.lineno))
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
         """Type ``target = value``."""
@@ -153,6 +155,8 @@ class FunctionTyper(ExpressionTyper):
         elif isinstance(target, ast.Subscript):
             typed = self.expression(value)
             self.store(target, typed, node)
+            assert isinstance(node, ast.Assign | ast.AnnAssign)
+            self.note_update(node, target)
         else:
             raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(target)}")
 
@@ -215,8 +219,20 @@ class FunctionTyper(ExpressionTyper):
             value = self.binary(node.op, read, self.expression(node.value), node)
             site = self.site(node.target, "write", array)
             self.out.append(tree.Store(array, index, self.fit(value, array.type.element, node), site))
+            read.site.atomic = site.atomic = atomic_of(node, node.target, array.type.element)
         else:
             raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(node.target)}")
+
+    def note_update(self, node: ast.Assign | ast.AnnAssign, target: ast.Subscript) -> None:
+        """Note at the places of ``a[i] = a[i] + x`` the atomic that would do it."""
+        written = self.out[-1]
+        if not isinstance(node, ast.Assign) or not isinstance(written, tree.Store):
+            return
+        assert isinstance(written.array.type, Array)
+        atomic = atomic_of(node, target, written.array.type.element)
+        for n in nodes_in(written):
+            if atomic and isinstance(n, tree.Load) and n.site.text == written.site.text:
+                n.site.atomic = written.site.atomic = atomic
 
     def branch(self, node: ast.If, env: Env, out: list[tree.Stmt]) -> Env | None:
         """Type ``if``."""
@@ -225,9 +241,12 @@ class FunctionTyper(ExpressionTyper):
             body, end = self.block(node.body if test.value else node.orelse, env)
             out.extend(body)
             return end
+        fork = self.fork(node)
+        self.around.append(fork)
         then, after_then = self.block(node.body, dict(env))
         other, after_other = self.block(node.orelse, dict(env))
-        out.append(tree.If(test, then, other, self.fork(node)))
+        self.around.pop()
+        out.append(tree.If(test, then, other, fork))
         ends = [e for e in (after_then, after_other) if e is not None]
         if not ends:
             return None
@@ -238,6 +257,7 @@ class FunctionTyper(ExpressionTyper):
     def rounds(self, node: ast.For | ast.While, env: Env) -> Iterator[tuple[Env, _Loop]]:
         """Give the environment at a loop's head again and again, until typing the body no longer changes it."""
         head = self.join([env])
+        self.around.append(self.fork(node))
         while True:
             loop = _Loop(node.lineno, [], [])
             self.loops.append(loop)
@@ -247,6 +267,7 @@ class FunctionTyper(ExpressionTyper):
             self.loops.pop()
             met = self.join([head, *([self.at_end] if self.at_end is not None else []), *loop.continues])
             if met == head:
+                self.around.pop()
                 return
             del self.returned[before:]
             head = met
@@ -305,9 +326,6 @@ class FunctionTyper(ExpressionTyper):
         head_out[:0] = self.retypes(ended, [env, *last.continues, *([self.at_end] if self.at_end else [])])
         made = tree.While(head_out, test, body, self.fork(node), self.loop_line())
         out.append(made)
-        if self._waits(made):
-            self.program.spins = self.program.spins or node.lineno
-            self.function.suspends = True
         if isinstance(test, tree.Const) and test.value and not last.breaks:
             return None
         return self.after_loop(ended, last, out)
@@ -320,14 +338,6 @@ class FunctionTyper(ExpressionTyper):
         self.out = out
         return met
 
-    def _waits(self, loop: tree.While) -> bool:
-        """Whether a loop may wait for what another thread does: it tries a compare-and-swap or an exchange."""
-        return any(
-            isinstance(n, tree.Atomic) and n.name in ("cas", "compare_and_swap", "exch")
-            for part in (loop.test, *loop.body, *loop.head)
-            for n in nodes_in(part)
-        )
-
     def loop_line(self) -> int | None:
         """Line of the loop that is being typed, if any."""
         return self.loops[-1].line if self.loops else None
@@ -335,26 +345,6 @@ class FunctionTyper(ExpressionTyper):
     def loop_lines(self) -> tuple[int, ...]:
         """Lines of the loops being typed, outermost first."""
         return tuple(loop.line for loop in self.loops)
-
-
-def nodes_in(node: Any) -> Iterator[Any]:
-    """Every statement and expression under a node of the tree, itself first; not those of called functions."""
-    if isinstance(node, tree.Expr | tree.Stmt):
-        yield node
-        for name in node.__slots__ if isinstance(node, tree.Stmt) else _fields(node):
-            yield from nodes_in(getattr(node, name))
-    elif isinstance(node, list | tuple):
-        for part in node:
-            yield from nodes_in(part)
-
-
-def _fields(node: tree.Expr) -> tuple[str, ...]:
-    return tuple(name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()))
-
-
-def expressions_in(node: tree.Expr) -> Iterator[tree.Expr]:
-    """Every expression under one, itself first."""
-    return (n for n in nodes_in(node) if isinstance(n, tree.Expr))
 
 
 def type_program(source: Source, types: list[Type]) -> tree.Program:
@@ -368,4 +358,5 @@ def type_program(source: Source, types: list[Type]) -> tree.Program:
     program = tree.Program(tree.Function(source.name, source.params, types), source.file)
     FunctionTyper(program, source, types, program.kernel, is_device=False).build()
     program.functions.append(program.kernel)
+    endless.judge(program)
     return program

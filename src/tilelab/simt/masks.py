@@ -161,7 +161,7 @@ def caster(name: str) -> Callable[[Value], Value]:
     if dtype.kind == "f":
         kind = dtype.type
         return lambda v: (
-            v if getattr(v, "dtype", None) == dtype else v.astype(dtype) if isinstance(v, np.ndarray) else kind(v)
+            v if isinstance(v, kind) else v.astype(dtype, copy=False) if isinstance(v, np.ndarray) else kind(v)
         )
     held = np.dtype("int64" if dtype.kind == "i" else "uint64")
     bits = dtype.itemsize * 8
@@ -171,23 +171,34 @@ def caster(name: str) -> Callable[[Value], Value]:
     def to_integer(v: Value) -> Value:
         if isinstance(v, np.ndarray):
             if v.dtype.kind == "f":
-                # what does not fit stops at the end of the range, and what is no number is 0, as the hardware does
-                v = saturate(v, held)
+                v = from_float(v, dtype)
             return v.astype(held) if dtype == held else v.astype(dtype).astype(held)
         if isinstance(v, float | np.floating):
-            v = saturate(np.asarray(v), held).item()
+            v = from_float(np.asarray(v), dtype).item()
         return ((int(v) + sign) & whole) - sign
 
     return to_integer
 
 
-def saturate(values: "NDArray[Any]", dtype: "np.dtype[Any]") -> "NDArray[Any]":
-    """Floats cut to whole numbers within the range of an integer type."""
-    info = np.iinfo(dtype)
-    whole = np.trunc(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
-    low, high = whole <= float(info.min), whole >= float(info.max)
-    cut = np.where(low | high, 0, whole).astype(dtype)
-    return np.where(low, dtype.type(info.min), np.where(high, dtype.type(info.max), cut))
+def from_float(values: "NDArray[Any]", dtype: "np.dtype[Any]") -> "NDArray[Any]":
+    """Floats as integers, as the hardware converts them: rounded towards zero, and cut to the range of the register.
+
+    The register of an 8-bit integer has 16 bits, of which 8 are then taken. What is no number becomes 0, or the highest
+    bit alone if the float or the integer has 64 bits.
+
+    Source
+    ------
+    PTX ISA 9.0, ``cvt.rzi``; which register Numba converts to is read from its PTX.
+    """
+    register = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
+    info = np.iinfo(register)
+    whole = np.trunc(values.astype(np.float64))
+    low, high, nan = whole <= float(info.min), whole >= float(info.max), np.isnan(whole)
+    inside = np.where(low | high | nan, 0, whole).astype(register)
+    highest = np.array(1 << (8 * register.itemsize - 1), f"u{register.itemsize}").view(register)
+    wide = values.dtype.itemsize == 8 or register.itemsize == 8
+    cut = np.where(low, register.type(info.min), np.where(high, register.type(info.max), inside))
+    return np.where(nan, highest if wide else register.type(0), cut).astype(dtype)
 
 
 def _to_bool(v: Value) -> Value:

@@ -8,8 +8,8 @@ from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
 from tilelab.draw.warp_banks import bank_heat_map, bank_queue
 from tilelab.draw.warp_sectors import coalescing
-from tilelab.simt.ledger import Contents, Snapshot
 from tilelab.simt.report import Report
+from tilelab.simt.snapshots import Contents, Snapshot
 from tilelab.simt.table import by_line
 
 _STYLE = """<style>
@@ -20,15 +20,19 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report td,.tl-report th{padding:.1em .6em;text-align:left;vertical-align:top}
 .tl-report td.tl-n,.tl-report th.tl-n{text-align:right;font-variant-numeric:tabular-nums}
 .tl-report pre,.tl-report code{background:none;border:0;padding:0;margin:0;white-space:pre;font-size:inherit}
-.tl-report td:nth-child(3){min-width:18em}
-.tl-report tr.tl-bad td{border-left:4px solid var(--tl-bad)}
-.tl-report tr.tl-warn td{border-left:4px solid var(--tl-warn)}
+.tl-report tr.tl-bad td:first-child{border-left:4px solid var(--tl-bad)}
+.tl-report tr.tl-warn td:first-child{border-left:4px solid var(--tl-warn)}
+.tl-report .tl-notes{padding-left:2em}
 .tl-report .tl-b{color:var(--tl-bad);font-weight:600}.tl-report .tl-w{color:var(--tl-warn);font-weight:600}
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
 .tl-report svg{max-width:100%;height:auto}
 </style>"""
 #: Pictures of one kind at most, and cells of a shared array that are still written out.
 _PICTURES, _CELLS = 4, 1024
+#: Numbers of a one-dimensional array in a row.
+_WIDE = 16
+#: Share of its size to which a picture of memory may shrink before it scrolls instead.
+_SMALLEST = 0.65
 
 
 def as_html(report: Report) -> str:
@@ -40,8 +44,7 @@ def as_html(report: Report) -> str:
 
 def _findings(report: Report) -> str:
     size = f"grid {report.grid}, block {report.block}"
-    if not report.findings:
-        return f'<p><b>{escape(report.kernel)}</b>, {size}: <span class="tl-g">nothing wrong was found.</span></p>'
+    good = "" if report.findings or report.costs else ' class="tl-g"'
     items = []
     for finding in report.findings:
         mark = "b" if finding.severity == "error" else "w"
@@ -49,21 +52,25 @@ def _findings(report: Report) -> str:
             f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
             f"<i>{escape(finding.hint)}</i></li>"
         )
-    ended = "" if report.complete else " It ended the run; counts are of the blocks before."
-    return f"<p><b>{escape(report.kernel)}</b>, {size}.{ended}</p><ul>{''.join(items)}</ul>"
+    items += [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    ended = "" if report.complete else " An error ended the run; counts are of the blocks before."
+    head = f"<p><b>{escape(report.kernel)}</b>, {size}. <span{good}>{report.verdict}</span>{ended}</p>"
+    return head + (f"<ul>{''.join(items)}</ul>" if items else "")
 
 
 def _source(report: Report) -> str:
     bad = {line for f in report.findings if f.severity == "error" for line in f.lines}
-    doubtful = {a.line for a in report.conflicts} | {line for f in report.findings for line in f.lines}
+    doubtful = {a.line for a in (*report.conflicts, *report.wasteful)} | {
+        line for f in report.findings for line in f.lines
+    }
     rows = []
     for number, text in report.source:
         mark = ' class="tl-bad"' if number in bad else ' class="tl-warn"' if number in doubtful else ""
         notes = "<br>".join(escape(note) for note in by_line(report, number))
-        rows.append(
-            f'<tr{mark}><td class="tl-n">{number}</td><td><code>{escape(text)}</code></td><td>{notes}</td></tr>'
-        )
-    head = '<tr><th class="tl-n">line</th><th>source</th><th>what happened</th></tr>'
+        below = f'<div class="tl-notes" style="margin-left:{len(text) - len(text.lstrip())}ch">{notes}</div>'
+        code = f"<code>{escape(text)}</code>{below if notes else ''}"
+        rows.append(f'<tr{mark}><td class="tl-n">{number}</td><td>{code}</td></tr>')
+    head = '<tr><th class="tl-n">line</th><th>source, and what happened there</th></tr>'
     return f'<div class="tl-scroll"><table>{head}{"".join(rows)}</table></div>'
 
 
@@ -119,18 +126,34 @@ def _caption(snapshot: Snapshot) -> str:
     return f"phase {snapshot.phase}, {end}. Values in brackets were written in this phase."
 
 
+def _share(value: float | int | str, low: float, high: float) -> float:
+    """Where a value stands between two others; in the middle if it is no number."""
+    return (value - low) / (high - low) if high > low and not isinstance(value, str) else 0.5
+
+
 def _contents(name: str, contents: Contents) -> str:
-    columns = contents.shape[-1]
-    numbers = [v for v in contents.values if v is not None]
+    columns, labels = _rows(contents)
+    numbers = [v for v in contents.values if isinstance(v, int | float)]
     low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
     written = set(contents.written)
     cells = []
     for i, value in enumerate(contents.values[:_CELLS]):
         new = i in written
         text = "·" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
-        paint = "hole" if value is None else ramp((value - low) / (high - low) if high > low else 0.5)
+        paint = "hole" if value is None else ramp(_share(value, low, high))
         cells.append(Cell(f"[{text}]" if new else text, paint))
     rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))
     cut = f" (first {_CELLS} of {len(contents.values)})" if len(contents.values) > _CELLS else ""
-    return grid(rows, f"{name}{cut}").svg
+    picture = grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)])
+    return f'<div style="min-width:{_SMALLEST * picture.width:.0f}px">{picture.svg}</div>'
+
+
+def _rows(contents: Contents) -> tuple[int, list[str] | None]:
+    """Numbers in a row of the picture, and what its rows are called; narrow rows stand side by side."""
+    last = contents.shape[-1] if len(contents.shape) > 1 else 1
+    count = len(contents.values) // last
+    if last * 2 > _WIDE or (len(contents.shape) > 1 and count <= _WIDE):
+        return last, None
+    together = _WIDE // last
+    return together * last, [str(first) for first in range(0, count, together)]

@@ -1,6 +1,6 @@
 """Races among the accesses of one phase, pair by pair."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -11,12 +11,17 @@ class Access:
     cell: int
     thread: int
     warp: int
+    lane: int
     epoch: int
-    """How many ``syncwarp`` its warp had passed."""
+    """How many ``syncwarp`` its thread had passed."""
     site: int
     kind: str
     order: tuple[int, ...]
-    value: float | None = None
+    value: bytes | None = None
+    """What a write puts into the cell."""
+    known: Sequence[int] | None = None
+    """For each lane of its warp, up to which epoch that lane's accesses come before this one; ``None`` where all lanes
+    of a warp pass every ``syncwarp`` together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,14 @@ def conflict(a: Access, b: Access) -> bool:
     """Whether two accesses of one cell in one phase race."""
     if a.thread == b.thread or (a.kind == b.kind and a.kind in ("read", "atomic")):
         return False
-    return not (a.warp == b.warp and a.epoch != b.epoch)
+    return a.warp != b.warp or not _ordered(a, b)
+
+
+def _ordered(a: Access, b: Access) -> bool:
+    """Whether a ``syncwarp`` that both lanes take part in, or a chain of them, lies between two accesses of a warp."""
+    if a.known is None or b.known is None:
+        return a.epoch != b.epoch
+    return b.known[a.lane] >= a.epoch or a.known[b.lane] >= b.epoch
 
 
 def racing_pairs(accesses: Iterable[Access]) -> list[Pair]:
@@ -52,7 +64,9 @@ def racing_pairs(accesses: Iterable[Access]) -> list[Pair]:
         writers = [a for a in here if a.kind != "read"]
         if not writers or len({a.thread for a in here}) < 2:
             continue
-        same = len({a.value for a in writers}) == 1 and all(a.kind == "write" for a in writers)
+        # where another thread reads it too, what is written may hang on that: then equal values prove nothing
+        read = any(a.kind == "read" and any(conflict(a, b) for b in writers) for a in here)
+        same = len({a.value for a in writers}) == 1 and all(a.kind == "write" for a in writers) and not read
         for i, a in enumerate(here):
             for b in here[i + 1 :]:
                 if not conflict(a, b):

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from tilelab.hardware.sectors import SECTOR
 from tilelab.simt.errors import Dim3, Finding, error_of
-from tilelab.simt.ledger import Ledger, Snapshot
+from tilelab.simt.ledger import Ledger
 from tilelab.simt.runtime import Argument, Launch
+from tilelab.simt.snapshots import Snapshot
 from tilelab.simt.source import Source
+from tilelab.simt.words import article, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,36 @@ class Report:
         return sum(
             count for kinds in self.arithmetic.values() for kind, count in kinds.items() if kind.startswith("float")
         )
+
+    @property
+    def wasteful(self) -> list[AccessCount]:
+        """Accesses to global memory of whose moved bytes less than half is wanted, the worst first."""
+        found = [a for a in self.accesses if a.efficiency is not None and a.efficiency < 0.5]
+        return sorted(found, key=lambda a: a.used_bytes - a.moved_bytes)
+
+    @property
+    def costs(self) -> list[str]:
+        """What is right but costs more than it need, a sentence each."""
+        banks = [
+            f"Line {a.line}: {a.kind} {a.text} has {article(a.ways)} {a.ways}-way bank conflict: "
+            f"{plural(a.wavefronts, 'wavefront')} where {a.phases:,} would do."
+            for a in self.conflicts
+        ]
+        return banks + [
+            f"Line {a.line}: {a.kind} {a.text} uses {a.efficiency:.0%} of the {plural(a.sectors, 'sector')} it moves."
+            for a in self.wasteful
+        ]
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in one sentence."""
+        errors = sum(f.severity == "error" for f in self.findings)
+        warnings = len(self.findings) - errors
+        costly = f"{len(self.costs)} costly access" + "es" * (len(self.costs) > 1)
+        found = [plural(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+        if found:
+            return f"Found: {', '.join([*found, costly] if self.costs else found)}."
+        return f"No error was found, but {costly}." if self.costs else "Nothing wrong was found."
 
     def line(self, number: int) -> list[AccessCount]:
         """Accesses in one line of the source."""

@@ -67,7 +67,7 @@ class Launch:
     checks: bool = True
     collect: bool = False
     """Go on after a finding where possible, instead of stopping at the first."""
-    steps: int = 500_000
+    steps: int = 100_000
     chunk: int = 8192
     """Lanes run together."""
     watch: int | None = None
@@ -91,18 +91,9 @@ class Launch:
         return self.program.kernel.name
 
 
-#: Cells of shared memory that a snapshot holds at most, and snapshots of a launch.
-SNAPSHOT_CELLS, SNAPSHOTS = 16384, 40
-
-
 def poisoned(count: int, dtype: "np.dtype[Any]") -> "NDArray[Any]":
     """Memory that nobody wrote."""
     return np.full(count * dtype.itemsize, POISON, np.uint8).view(dtype)
-
-
-def plain_numbers(values: "NDArray[Any]") -> list[Any]:
-    """Values as JSON can hold them."""
-    return [None if isinstance(v, float) and not np.isfinite(v) else v for v in values.tolist()]
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,16 +1,25 @@
 """How each kind of finding is said: what happened, where, and how to mend it."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tilelab.simt import tree
 from tilelab.simt.errors import Dim3, Finding
 from tilelab.simt.races import Access, Pair
 from tilelab.simt.runtime import Argument
+from tilelab.simt.words import plural
 
 #: What is told first of one phase: a race may only follow from a barrier that some threads miss, and a bad index
 #: from a race.
-RANKS = {"divergence": 0, "warp": 0, "race": 1, "uninitialised": 2, "bounds": 3, "negative index": 3, "budget": 4}
-
+RANKS = {
+    "divergence": 0, "warp": 0, "race": 1, "uninitialised": 2, "bounds": 3, "negative index": 3, "endless": 4,
+    "budget": 4,
+}  # fmt: skip
+#: Why a thread does not fit into a warp instruction.
+NOT_NAMED = "is not named in its own mask"
+NOT_THERE = "is named in its mask but does not come there"
+OTHER_MASK = "names a thread that gives another mask"
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes (atomically)"}
 
@@ -32,6 +41,12 @@ def dims(linear: int, extents: Dim3) -> Dim3:
 def element(array: str, index: Sequence[int]) -> str:
     """``sA[3, 4]``."""
     return f"{array}[{', '.join(map(str, index))}]"
+
+
+def element_of(cell: int, width: int, item: int, extents: Sequence[int]) -> tuple[int, ...]:
+    """Coordinates of the element in which a cell lies: ``width`` bytes a cell, ``item`` bytes an element."""
+    number = cell * width // item
+    return coordinates(number, extents) if number < math.prod(extents) else (number,)
 
 
 def race_in_block(
@@ -77,6 +92,8 @@ def _between(barriers: tuple[int | None, int | None]) -> str:
 def _mend(first: tree.Site, second: tree.Site, a: Access, b: Access, same: bool, place: str) -> str:
     if same:
         return "Let one thread write it (`if i == 0:`), or leave it if any of them may win."
+    if first.atomic and second.atomic:
+        return _atomic(first, second)
     if a.kind == b.kind == "write" and first is second:
         return f"Give each thread its own element, or use cuda.atomic if they add to {place}."
     if "atomic" in (a.kind, b.kind):
@@ -94,10 +111,16 @@ def _mend(first: tree.Site, second: tree.Site, a: Access, b: Access, same: bool,
     )
 
 
+def _atomic(first: tree.Site, second: tree.Site) -> str:
+    """Advise the atomics that do what two statements do."""
+    uses = " and ".join(dict.fromkeys(f"{s.atomic} in line {s.line}" for s in (first, second)))
+    return f"Use {uses}: it reads, changes and writes in one step, which no other thread can split."
+
+
 def race_between_blocks(
     kernel: str,
     kinds: tuple[str, str],
-    lines: tuple[int, int],
+    sites: tuple[tree.Site, tree.Site],
     threads: tuple[Dim3, Dim3],
     blocks: tuple[Dim3, Dim3],
     array: str,
@@ -105,8 +128,12 @@ def race_between_blocks(
     order: tuple[int, ...],
 ) -> Finding:
     """Say a race between two blocks."""
-    if lines[1] < lines[0]:
-        kinds, lines, threads, blocks = kinds[::-1], lines[::-1], threads[::-1], blocks[::-1]
+    if sites[1].line < sites[0].line:
+        kinds, sites, threads, blocks = kinds[::-1], sites[::-1], threads[::-1], blocks[::-1]
+    lines = sites[0].line, sites[1].line
+    hint = "Let each block write elements of its own, use cuda.atomic, or split the work into two launches."
+    if sites[0].atomic and sites[1].atomic:
+        hint = _atomic(*sites)
     message = (
         f"{element(array, index)} in global memory: block {blocks[0]} thread {threads[0]} {_VERBS[kinds[0]]} it in "
         f"line {lines[0]} and block {blocks[1]} thread {threads[1]} {_VERBS[kinds[1]]} it in line {lines[1]}; "
@@ -114,7 +141,7 @@ def race_between_blocks(
     )
     return Finding(
         kind="race", kernel=kernel, lines=lines, message=message,
-        hint="Let each block write elements of its own, use cuda.atomic, or split the work into two launches.",
+        hint=hint,
         block=blocks[0], blocks=blocks, threads=threads, array=array, space="global", index=index, accesses=kinds,
         order=order,
     )  # fmt: skip
@@ -133,6 +160,21 @@ def uninitialised(
         f"phase {phase}, but {who} wrote it.",
         hint=f"Write every element of {array} before it is read: the memory starts with whatever was there.",
         block=block, threads=(thread,), phase=phase, array=array, space=space, index=index, accesses=("read",),
+        order=(linear_block, phase, RANKS["uninitialised"], line),
+    )  # fmt: skip
+
+
+def unassigned(
+    kernel: str, name: str, line: int, assigned: Sequence[int], block: Dim3, thread: Dim3, linear_block: int, phase: int
+) -> Finding:
+    """Say a read of a variable to which the thread never assigned."""
+    where = " and ".join(f"line {n}" for n in assigned)
+    return Finding(
+        kind="uninitialised", kernel=kernel, lines=(line,),
+        message=f"{name} is read in line {line} by thread {thread} of block {block}, phase {phase}, but this thread "
+        f"never gave it a value: only {where} would, and it did not come there.",
+        hint=f"Assign to {name} before the condition or loop of {where}: a GPU takes whatever its register holds.",
+        block=block, threads=(thread,), phase=phase, array=name, space="register", accesses=("read",),
         order=(linear_block, phase, RANKS["uninitialised"], line),
     )  # fmt: skip
 
@@ -176,37 +218,82 @@ def index_in(argument: Argument, cell: int) -> tuple[int, ...]:
     return tuple(out)
 
 
+def _loop(line: int, outer: int | None) -> str:
+    return f"the loop of line {line}" + (f" (inside the loop of line {outer})" if outer is not None else "")
+
+
+def endless(
+    kernel: str, fork: tree.Fork, outer: int | None, block: Dim3, thread: Dim3, linear_block: int, phase: int,
+    waits: bool = False,
+) -> Finding:  # fmt: skip
+    """Say that a thread never leaves a loop; ``waits`` if it waits for another, else nothing in it can change."""
+    why = "it waits for memory that no thread changes any more" if waits else "nothing in it changes what ends it"
+    return Finding(
+        kind="endless", kernel=kernel, lines=(fork.line,) if outer is None else (fork.line, outer),
+        message=f"{_loop(fork.line, outer)} never ends for thread {thread} of block {block}, phase {phase}: {why} "
+        f"(`{fork.text}`).",
+        hint="Let some thread that comes there write it; blocks run one after another, and on a GPU in any order."
+        if waits
+        else "Change something that the condition asks for in every round, or leave the loop by break.",
+        block=block, threads=(thread,), phase=phase, order=(linear_block, phase, RANKS["endless"], fork.line),
+    )  # fmt: skip
+
+
 def over_budget(kernel: str, line: int, outer: int | None, steps: int, block: int) -> Finding:
     """Say that a loop did not end."""
-    inside = f" (inside the loop of line {outer})" if outer is not None else ""
     return Finding(
         kind="budget", kernel=kernel, lines=(line,) if outer is None else (line, outer),
-        message=f"the loop of line {line}{inside} was still running after {steps} rounds.",
+        message=f"{_loop(line, outer)} was still running after {plural(steps, 'round')}.",
         hint="See that its condition becomes false for every thread; if it is meant to run that long, "
         "cuda.simulate(kernel, steps=...) gives it more.",
         order=(block, 0, RANKS["budget"], line),
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Where a thread is that others wait for at a barrier."""
+
+    barrier: int | None = None
+    """Line of the barrier or warp instruction where it waits instead."""
+    fork: tree.Fork | None = None
+    """The branch or loop around the barrier that led it away."""
+    taken: bool = False
+    """What the condition of that was for it."""
+    left: int = 0
+    """Line in which it returned."""
+    ended: bool = False
+    """Whether it is done with the kernel."""
+
+
 def diverged(
-    kernel: str, line: int, other: int | None, came: Dim3, missing: Dim3, returned: bool, block: Dim3, linear: int,
-    phase: int, count: int, threads: int,
+    kernel: str, line: int, away: Away, came: Dim3, missing: Dim3, block: Dim3, linear: int, phase: int, count: int,
+    threads: int,
 ) -> Finding:  # fmt: skip
-    """Say a barrier that part of a block reaches. ``other`` is the barrier where the missing thread waits instead."""
-    if other is not None:
-        where = f"waits at the barrier of line {other}"
-        hint = "Let all threads meet at one barrier: move it out of the branches."
-    elif returned:
-        where = "has returned"
+    """Say a barrier that part of a block reaches."""
+    lines, since = [line], ""
+    hint = "Let every thread reach the barrier: move it out of the condition, and guard the loads and stores instead."
+    if away.fork is not None:
+        loops = away.fork.text.startswith(("for ", "while "))
+        why = "has ended" if loops else f"is {'true' if away.taken else 'false'}"
+        since = f", since `{away.fork.text}` in line {away.fork.line} {why} for it"
+        where = f"does not come there{since}"
+        hint = f"Move the barrier out of the {'loop' if loops else 'branch'} of line {away.fork.line}, so that every "
+        hint += "thread reaches it, and guard the loads and stores instead."
+        lines.append(away.fork.line)
+    elif away.left:
+        where = f"has returned in line {away.left}"
         hint = "Let every thread reach the barrier: guard the loads and stores instead of returning early."
+        lines.append(away.left)
     else:
-        where = "does not come there"
-        hint = (
-            "Let every thread reach the barrier: move it out of the condition, and guard the loads and stores instead."
-        )
+        where = "has run to the end without it" if away.ended else "does not come there"
+    if away.barrier is not None:
+        where = f"waits at the barrier of line {away.barrier}{since}"
+        hint = "Let all threads meet at one barrier: move it out of the branches."
+        lines[1:] = [away.barrier]
     return Finding(
-        kind="divergence", kernel=kernel, lines=(line,) if other is None else (line, other),
-        message=f"the barrier of line {line} is reached by {count} of {threads} threads of block {block}, "
+        kind="divergence", kernel=kernel, lines=tuple(lines),
+        message=f"the barrier of line {line} is reached by {count:,} of {plural(threads, 'thread')} of block {block}, "
         f"phase {phase}: thread {came} waits, thread {missing} {where}.",
         hint=hint, block=block, threads=(came, missing), phase=phase,
         order=(linear, phase, RANKS["divergence"], line),

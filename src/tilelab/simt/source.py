@@ -85,12 +85,11 @@ class Source:
         indent = len(self.lines[0]) - len(self.lines[0].lstrip())
         self.lines = [line[indent:] for line in self.lines]
         self.params = [a.arg for a in found.args.args]
-        self.stored = {
-            n.id
-            for statement in found.body
-            for n in ast.walk(statement)
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-        }
+        self.assigned: dict[str, tuple[int, ...]] = {}
+        """Name -> lines that assign to it."""
+        for n in (n for statement in found.body for n in ast.walk(statement)):
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+                self.assigned[n.id] = tuple(sorted({*self.assigned.get(n.id, ()), n.lineno}))
         self._check()
 
     def where(self, node: ast.AST) -> str:
@@ -117,7 +116,7 @@ class Source:
     def static(self, node: ast.AST) -> Any:
         """The object that a name or dotted name outside the kernel stands for, or ``MISSING``."""
         if isinstance(node, ast.Name):
-            return MISSING if node.id in self.stored or node.id in self.params else self.lookup(node.id)
+            return MISSING if node.id in self.assigned or node.id in self.params else self.lookup(node.id)
         if isinstance(node, ast.Attribute):
             base = self.static(node.value)
             return MISSING if base is MISSING else getattr(base, node.attr, MISSING)
@@ -172,5 +171,5 @@ class Source:
                         "use cuda.local.array and an index",
                     )
                 raise self.fault(node, f"{ast.unparse(node.func)} does not exist in tilelab.simt")
-            if isinstance(node.func, ast.Name) and node.func.id in self.stored | set(self.params):
+            if isinstance(node.func, ast.Name) and node.func.id in {*self.assigned, *self.params}:
                 raise self.fault(node, f"{node.func.id} is a local value and cannot be called")

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from tilelab.simt.report import AccessCount, Report
+from tilelab.simt.words import plural
 
 
 def tables(report: Report) -> Iterator[Any]:
@@ -16,12 +18,13 @@ def tables(report: Report) -> Iterator[Any]:
     grid, block = (" × ".join(map(str, _trim(d))) for d in (report.grid, report.block))
     ended = "" if report.complete else " (ended early)"
     yield Text(f"{report.kernel}: grid {grid}, block {block}, engine {report.engine}{ended}", style="bold")
-    if not report.findings:
-        yield Text("Nothing wrong was found.", style="green")
+    yield Text(report.verdict, style="" if report.findings or report.costs else "green")
     for finding in report.findings:
         style = "bold red" if finding.severity == "error" else "yellow"
         yield Text.assemble((f"{finding.severity} · {finding.kind}  ", style), finding.message, " ", finding.hint)
-    yield _lines(report)
+    for cost_ in report.costs:
+        yield Text(cost_, style="yellow")
+    yield from _lines(report)
     if report.traffic:
         yield _traffic(report)
 
@@ -30,43 +33,48 @@ def as_text(report: Report, width: int = 120) -> str:
     """The same as plain text."""
     out = io.StringIO()
     Console(file=out, width=width, force_terminal=False, color_system=None).print(*tables(report), sep="\n")
-    return out.getvalue()
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def cost(access: AccessCount) -> str:
     """What an access costs, in one phrase."""
     if access.space == "shared":
-        conflict = f"{access.ways}-way conflict, {access.replays} replays" if access.ways > 1 else "no conflict"
-        return f"{access.wavefronts} wavefronts, {conflict}"
+        replays = plural(access.replays, "replay")
+        conflict = f"{access.ways}-way conflict, {replays}" if access.ways > 1 else "no conflict"
+        return f"{plural(access.wavefronts, 'wavefront')}, {conflict}"
     if access.efficiency is not None:
-        return f"{access.sectors} sectors, {access.efficiency:.0%} used"
+        return f"{plural(access.sectors, 'sector')}, {access.efficiency:.0%} used"
     return ""
 
 
 def by_line(report: Report, number: int) -> list[str]:
     """What happened in one line, one phrase each."""
-    out = [f"{a.kind} {a.text}: {a.requests} warps, {cost(a)}".rstrip(", ") for a in report.line(number)]
+    out = [f"{a.kind} {a.text}: {plural(a.requests, 'warp')}, {cost(a)}".rstrip(", ") for a in report.line(number)]
     kinds = report.arithmetic.get(number, {})
     floats = {kind: count for kind, count in kinds.items() if kind.startswith("float")}
-    out += [f"{count} × {kind}" for kind, count in floats.items()]
+    out += [f"{count:,} × {kind}" for kind, count in floats.items()]
     whole = sum(kinds.values()) - sum(floats.values())
     if whole:
-        out.append(f"{whole} integer operations")
-    out += [f"{b.divergent} of {b.warps} warps split" for b in report.branches if b.line == number and b.divergent]
+        out.append(plural(whole, "integer operation"))
+    out += [
+        f"{b.divergent:,} of {plural(b.warps, 'warp')} split"
+        for b in report.branches
+        if b.line == number and b.divergent
+    ]
     return out
 
 
-def _lines(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("line", justify="right", style="dim")
-    table.add_column("source", no_wrap=True)
-    table.add_column("what happened", overflow="fold")
+def _lines(report: Report) -> Iterator[Any]:
+    """The source, and under each line what happened there, so that neither squeezes the other."""
     marked = {line for finding in report.findings for line in finding.lines}
-    worst = {a.line for a in report.conflicts}
+    worst = {a.line for a in (*report.conflicts, *report.wasteful)}
+    width = len(str(report.source[-1][0]))
     for number, text in report.source:
         style = "bold red" if number in marked else "yellow" if number in worst else ""
-        table.add_row(str(number), Text(text, style=style), Text("\n".join(by_line(report, number))))
-    return table
+        yield Text.assemble((f"{number:>{width}}  ", "dim"), (text, style), no_wrap=True, overflow="ellipsis")
+        indent = width + 2 + len(text) - len(text.lstrip()) + 4
+        for note in by_line(report, number):
+            yield Padding(Text(f"· {note}", style="dim"), (0, 0, 0, indent))
 
 
 def _traffic(report: Report) -> Table:

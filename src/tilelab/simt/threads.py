@@ -5,13 +5,15 @@ random order where a seed asks for it, tells where each thread stood when a bloc
 tested against.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings, tree
+from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
 from tilelab.simt.ledger import Ledger
 from tilelab.simt.runtime import POISON, Argument, Launch, Stop, strides_of
@@ -20,7 +22,8 @@ from tilelab.simt.threads_phase import Phases
 from tilelab.simt.types import Array, Scalar
 from tilelab.simt.warps import source_lane
 
-WARP = 32
+#: How many times the rounds of one thread all threads of a block may make.
+TOGETHER = 16
 Event = tuple[Any, ...]
 
 
@@ -34,6 +37,9 @@ class Thread:
         self.block, self.linear_block = engine.block, engine.linear_block
         self.coordinates = sayings.dims(number, launch.block)
         self.epoch = self.phase = self.steps = 0
+        self.known: tuple[int, ...] | None = (-1,) * WARP if launch.program.syncs_parts else None
+        self.left = 0
+        """Line in which it returned."""
         self.log: list[Logged] = []
         self.forks: list[tuple[tree.Fork, Path, bool]] = []
         self.held: list[Finding] = []
@@ -56,11 +62,34 @@ class Thread:
             self.forks.append((fork, path, bool(taken)))
         return taken
 
-    def tick(self, line: int, outer: int | None) -> None:
-        """Count a round of a loop."""
+    def tick(self, fork: tree.Fork, outer: int | None) -> None:
+        """Count a round of a loop; too many end the launch."""
         self.steps += 1
-        if self.steps > self.engine.launch.steps:
-            raise Fault(sayings.over_budget(self.kernel, line, outer, self.engine.launch.steps, self.linear_block))
+        self.engine.steps += 1
+        most = self.engine.launch.steps
+        if self.steps > most or self.engine.steps > most * TOGETHER:
+            raise Stop(sayings.over_budget(self.kernel, fork.line, outer, self.steps - 1, self.linear_block))
+
+    def steady(self, fork: tree.Fork, outer: int | None, rounds: int) -> None:
+        """A loop in which nothing changes what its end depends on is endless for a thread that is still inside."""
+        if rounds >= SETTLED:
+            raise Fault(self.endless(fork, outer))
+
+    def endless(self, fork: tree.Fork, outer: int | None, waits: bool = False) -> Finding:
+        """Say that it stays in a loop for ever."""
+        return sayings.endless(
+            self.kernel, fork, outer, self.block, self.coordinates, self.linear_block, self.phase, waits
+        )
+
+    def given(self, value: Any, name: str, line: int, assigned: tuple[int, ...]) -> Any:
+        """The value of a variable, which the thread must have assigned to before."""
+        if value is None:
+            raise Fault(
+                sayings.unassigned(
+                    self.kernel, name, line, assigned, self.block, self.coordinates, self.linear_block, self.phase
+                )
+            )
+        return value
 
     def shared(self, alloc: tree.Alloc) -> Element:
         """A shared array of the block."""
@@ -94,6 +123,9 @@ class Threads(Phases):
         super().__init__(launch, ledger)
         self.entry = compiled[0]
         self.random = None if launch.seed is None else np.random.default_rng(launch.seed)
+        self.waits = launch.program.spins is not None
+        self.quiet = 0
+        """Turns of all waiting threads since memory changed last."""
         self.globals = []
         for i, memory in enumerate(launch.memories):
             item = memory.data.itemsize
@@ -111,7 +143,7 @@ class Threads(Phases):
             With the finding that ends the launch.
         """
         self.linear_block, self.block = linear, sayings.dims(linear, self.launch.grid)
-        self.phase, self.last = 0, 0
+        self.phase, self.last, self.steps = 0, 0, 0
         self._shared = {}
         self._pieces = {}
         arguments = [self._argument(a) if isinstance(a, Argument) else a for a in self.launch.arguments]
@@ -131,23 +163,38 @@ class Threads(Phases):
                     del live[number]
                     faults.append(fault.finding)
             ready = [n for n, event in waiting.items() if event[0] == "turn"]
-            if faults and faults[-1].kind == "budget":
-                raise Stop(faults[-1])
-            if not ready and not faults:
-                answers = self._warps(live, waiting, faults)
-                ready = list(answers)
+            problems: list[Finding] = []
+            if not faults:
+                answers = self._warps(waiting, problems)
+            if ready and not answers and self._stuck(waiting, ready, faults):
+                ready = []
+            elif not ready and not answers:
+                faults += problems
+            ready += answers
             if ready:
                 for number in ready:
                     del waiting[number]
                 ready = self._order(ready)
                 continue
-            closing = self._meet(live, waiting, faults)
+            closing = self._meet(waiting, faults)
             self._settle(closing, faults)
             if not live:
                 return
             answers = self._barrier(waiting)
             waiting = {}
             ready = self._order(list(live))
+
+    def _stuck(self, waiting: dict[int, Event], ready: list[int], faults: list[Finding]) -> bool:
+        """Whether all that still run wait in loops for what none of them does."""
+        _, fork, outer = waiting[ready[0]]
+        if any(waiting[n][1] is None for n in ready):
+            self.quiet = 0
+        self.quiet += 1
+        if self.quiet <= SETTLED:
+            return False
+        if not faults:  # else they may wait for a thread that was stopped
+            faults.append(self.threads[ready[0]].endless(fork, outer, waits=True))
+        return True
 
     def _order(self, numbers: list[int]) -> list[int]:
         if self.random is None:
@@ -187,8 +234,9 @@ class Threads(Phases):
         return Element(cells, element, typed, 0, shape, strides, alloc.name, address)
 
     # ---- waiting
-    def _meet(self, live: dict[int, Any], waiting: dict[int, Event], faults: list[Finding]) -> int | None:
+    def _meet(self, waiting: dict[int, Event], faults: list[Finding]) -> int | None:
         """The barrier at which the block stands; that not all threads do is a fault."""
+        waiting = {n: event for n, event in waiting.items() if event[0] != "turn"}
         if not waiting:
             return None
         first = min(waiting, key=lambda n: (waiting[n][-1], n))
@@ -196,11 +244,14 @@ class Threads(Phases):
         line: int = waiting[first][1]
         if len(here) < self.launch.threads and not faults and self.launch.checks:
             missing = next(n for n in range(self.launch.threads) if n not in here)
-            other = waiting[missing][1] if missing in waiting else None
+            came, gone = self.threads[here[0]], self.threads[missing]
+            fork, taken = _parting(came, gone, waiting[first][4]) or (None, False)
+            elsewhere = waiting[missing][1] if missing in waiting else None
+            away = sayings.Away(elsewhere, fork, taken, gone.left, missing not in waiting)
             faults.append(
                 sayings.diverged(
-                    self.launch.name, line, other, self.threads[here[0]].coordinates, self.threads[missing].coordinates,
-                    missing not in waiting, self.block, self.linear_block, self.phase, len(here), self.launch.threads,
+                    self.launch.name, line, away, came.coordinates, gone.coordinates, self.block, self.linear_block,
+                    self.phase, len(here), self.launch.threads,
                 )
             )  # fmt: skip
         return line
@@ -211,7 +262,7 @@ class Threads(Phases):
         result = {"": None, "count": true, "and": int(true == len(waiting)), "or": int(true > 0)}
         return {number: result[event[2]] for number, event in waiting.items()}
 
-    def _warps(self, live: dict[int, Any], waiting: dict[int, Event], faults: list[Finding]) -> dict[int, Any]:
+    def _warps(self, waiting: dict[int, Event], found: list[Finding]) -> dict[int, Any]:
         """Execute, for each warp, the earliest warp instruction whose lanes have all come."""
         answers: dict[int, Any] = {}
         for start in range(0, self.launch.threads, WARP):
@@ -230,7 +281,7 @@ class Threads(Phases):
                     break
                 problems.append(problem)
             else:
-                faults.append(problems[0])
+                found.append(problems[0])
         return answers
 
     def _incomplete(self, group: list[int], waiting: dict[int, Event], lanes: range) -> Finding | None:
@@ -241,11 +292,15 @@ class Threads(Phases):
         for n in group:
             named = waiting[n][3][0]
             if not named >> (n % WARP) & 1:
-                who, why = n, "is not named in its own mask"
+                who, why = n, sayings.NOT_NAMED
                 break
-            absent = [m for m in lanes if named >> (m % WARP) & 1 and m not in group]
+            wanted = [m for m in lanes if named >> (m % WARP) & 1]
+            absent = [m for m in wanted if m not in group]
             if absent:
-                who, why = absent[0], "is named in its mask but does not come there"
+                who, why = absent[0], sayings.NOT_THERE
+                break
+            if any(waiting[m][3][0] != named for m in wanted):
+                who, why = n, sayings.OTHER_MASK
                 break
             if name.startswith("shfl"):
                 source = int(source_lane(name, n % WARP, int(waiting[n][3][2])))
@@ -270,8 +325,7 @@ class Threads(Phases):
             named = arguments[n][0]
             members = [m for m in group if named >> (m % WARP) & 1]
             if name == "syncwarp":
-                self.threads[n].epoch += 1
-                answers[n] = None
+                answers[n] = members
             elif name.startswith("shfl"):
                 source = int(source_lane(name, n % WARP, int(arguments[n][2])))
                 lane = n - n % WARP + source
@@ -289,7 +343,36 @@ class Threads(Phases):
                     "any_sync": bool(true),
                     "eq_sync": len(true) in (0, len(members)),
                 }[name]
+        if name == "syncwarp":
+            self._order_warp(answers)
         return answers
+
+    def _order_warp(self, answers: dict[int, Any]) -> None:
+        """After a ``syncwarp`` each thread knows what any member knew; ``answers`` holds the members of each."""
+        before = {}
+        for n in answers:
+            t = self.threads[n]
+            if t.known is not None:
+                before[n] = [*t.known[: n % WARP], t.epoch, *t.known[n % WARP + 1 :]]
+        for n, members in answers.items():
+            t = self.threads[n]
+            if t.known is not None:
+                t.known = tuple(map(max, zip(*(before[m] for m in members), strict=True)))
+            t.epoch += 1
+            answers[n] = None
+
+
+def _parting(came: Thread, gone: Thread, forks: Iterable[tree.Fork]) -> tuple[tree.Fork, bool] | None:
+    """The outermost of some branches at which two threads parted in this phase, and the way of the one that is gone."""
+    ways = [{fork.number: taken for fork, _, taken in t.forks} for t in (came, gone)]
+    for fork in forks:
+        if fork.number not in ways[0]:
+            continue
+        if fork.number not in ways[1]:
+            return None
+        if ways[0][fork.number] != ways[1][fork.number]:
+            return fork, ways[1][fork.number]
+    return None
 
 
 def _int32(bits: int) -> int:

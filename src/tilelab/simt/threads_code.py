@@ -10,6 +10,7 @@ from typing import Any
 from tilelab.simt import masks, tree
 from tilelab.simt.functions import FUNCTIONS
 from tilelab.simt.types import Scalar, boolean
+from tilelab.simt.walk import nodes_in
 
 
 def compile_threads(program: tree.Program, checks: bool) -> tuple[Callable[..., Any], str]:
@@ -36,11 +37,14 @@ class _Writer:
         self.depth = 1
         self.position = 0
         self.path = "_P"
+        self.unsure = sorted({n.name for n in nodes_in(function.body) if isinstance(n, tree.Var) and n.unsure})
 
     def write(self) -> list[str]:
         """The function's text."""
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("if 0: yield" if self.top or self.function.suspends else "pass")
+        if self.unsure:
+            self.line("=".join(f"v_{v}" for v in self.unsure) + "=None")
         self.block(self.function.body)
         return [f"def _f{self.numbers[id(self.function)]}(_t,_P{params}):", *self.lines]
 
@@ -76,8 +80,11 @@ class _Writer:
             case tree.Assign(name=name, value=value):
                 self.line(f"v_{name}={self.e(value)}")
             case tree.Retype(name=name, type=kind):
-                self.line(f"try: v_{name}={self.retyped(f'v_{name}', kind)}")
-                self.line("except UnboundLocalError: pass")
+                if name in self.unsure:
+                    self.line(f"if v_{name} is not None: v_{name}={self.retyped(f'v_{name}', kind)}")
+                else:
+                    self.line(f"try: v_{name}={self.retyped(f'v_{name}', kind)}")
+                    self.line("except UnboundLocalError: pass")
             case tree.Store():
                 array, index, value_ = self.e(node.array), self.index(node.index), self.e(node.value)
                 self.line(f"{array}.st(_t,{index},{value_},{self.place(node.site)})")
@@ -92,7 +99,9 @@ class _Writer:
                     self.inside(node.other)
             case tree.For() | tree.While():
                 self.loop(node)
-            case tree.Return(value=result):
+            case tree.Return(value=result, line=line):
+                if self.top:
+                    self.line(f"_t.left={line}")
                 self.line("return" if result is None else f"return {self.e(result)}")
             case tree.Break():
                 self.line("break")
@@ -114,7 +123,7 @@ class _Writer:
             self.line(f"for v_{node.name} in range({ends}):")
             self.depth += 1
             self.line(f"{count}+=1; {path}={outer}+({number},{count})")
-            self.line(f"_t.fork({fork},{path},True); _t.tick({node.fork.line},{node.outer})")
+            self.line(f"_t.fork({fork},{path},True); _t.tick({fork},{node.outer})")
         else:
             self.line(f"{count}=-1")
             self.line("while True:")
@@ -124,9 +133,12 @@ class _Writer:
             for statement in node.head:
                 self.statement(statement)
             self.line(f"if not _t.fork({fork},{path},{self.e(node.test)}): break")
-            self.line(f"_t.tick({node.fork.line},{node.outer})")
-            if self.program.spins is not None and self.function.suspends:
-                self.line("yield ('turn',)")
+            self.line(f"_t.tick({fork},{node.outer})")
+            if node.fate == "steady":
+                self.line(f"_t.steady({fork},{node.outer},{count})")
+            if self.program.spins is not None and (self.top or self.function.suspends):
+                waits = f"{fork},{node.outer}" if node.fate == "waits" else "None,None"
+                self.line(f"yield ('turn',{waits})")
         self.path = path
         self.block(node.body)
         self.depth -= 1
@@ -157,8 +169,8 @@ class _Writer:
             case tree.Const(type=kind, value=value):
                 is_float = isinstance(kind, Scalar) and kind.kind == "f"
                 return self.constant(kind.dtype.type(value)) if is_float and isinstance(kind, Scalar) else repr(value)
-            case tree.Var(name=name):
-                return f"v_{name}"
+            case tree.Var(name=name, line=line, unsure=unsure):
+                return f"_t.given(v_{name},{name!r},{line},{unsure})" if unsure else f"v_{name}"
             case tree.Special(name=name):
                 return f"_t.special[{name!r}]"
             case tree.Outer():
@@ -209,9 +221,10 @@ class _Writer:
             case tree.Atomic():
                 array_, index, values = self.e(node.array), self.index(node.index), self.index(node.values)
                 return f"{array_}.atomic(_t,{node.name!r},{index},{values},{self.place(node.site)})"
-            case tree.Barrier(op=op, predicate=predicate, line=line):
+            case tree.Barrier(op=op, predicate=predicate, line=line, forks=forks):
                 true = "True" if predicate is None else self.e(predicate)
-                return f"(yield ('barrier',{line},{op!r},{true},{self.here()}))"
+                around = self.constant((*self.function.around(), *forks))
+                return f"(yield ('barrier',{line},{op!r},{true},{around},{self.here()}))"
             case tree.Warp():
                 args_ = self.index(node.args)
                 return f"(yield ('warp',{node.line},{node.name!r},{args_},{self.here()}))"

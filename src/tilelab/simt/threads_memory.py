@@ -36,7 +36,10 @@ class Logged(NamedTuple):
     width: int
     site: tree.Site
     path: Path
-    value: Any
+    value: bytes | None
+    """What a write puts into the cell."""
+    known: tuple[int, ...] | None
+    """See :attr:`tilelab.simt.races.Access.known`."""
 
 
 class Cells:
@@ -107,12 +110,15 @@ class Element:
             flat += int(i) * self.strides[axis]
         return flat
 
-    def log(self, t: "Thread", kind: str, at: int, site: tree.Site, path: Path, value: Any) -> None:
-        """Note an access, cell by cell; the first carries the address."""
+    def log(self, t: "Thread", kind: str, at: int, site: tree.Site, path: Path) -> None:
+        """Note an access, cell by cell, after what it wrote is written; the first carries the address."""
+        raw, cell = self.data[at].tobytes() if kind == "write" else None, self.cells.cell
         for r in range(self.ratio):
             address = at * self.item + self.address if r == 0 else -1
+            value = None if raw is None else raw[r * cell : (r + 1) * cell]
+            number = at * self.ratio + r
             t.log.append(
-                Logged(t.number, t.epoch, kind, self.cells, at * self.ratio + r, address, self.item, site, path, value)
+                Logged(t.number, t.epoch, kind, self.cells, number, address, self.item, site, path, value, t.known)
             )
 
     def plain(self, at: int) -> Any:
@@ -126,7 +132,7 @@ class Element:
         """Load an element."""
         at = self.at(t, index, site)
         if t.checks:
-            self.log(t, "read", at, site, path, None)
+            self.log(t, "read", at, site, path)
             if self.cells.space == "shared":
                 for r in range(self.ratio):
                     if at * self.ratio + r not in self.cells.written:
@@ -136,9 +142,9 @@ class Element:
     def st(self, t: "Thread", index: tuple[int, ...], value: Any, site: tree.Site, path: Path) -> None:
         """Store an element."""
         at = self.at(t, index, site)
-        self.data[at] = value
+        self.put(t, at, value)
         if t.checks:
-            self.log(t, "write", at, site, path, value)
+            self.log(t, "write", at, site, path)
             for r in range(self.ratio):
                 self.cells.written.add(at * self.ratio + r)
 
@@ -149,7 +155,7 @@ class Element:
         at = self.at(t, index, site)
         old = self.plain(at)
         if t.checks:
-            self.log(t, "atomic", at, site, path, None)
+            self.log(t, "atomic", at, site, path)
             if self.cells.space == "shared":
                 for r in range(self.ratio):
                     if at * self.ratio + r not in self.cells.written:
@@ -172,8 +178,15 @@ class Element:
             new = operand if now == 0 or now > operand else now - kind(1)
         else:  # cas, compare_and_swap
             new = kind(values[1]) if now == operand else now
-        self.data[at] = new
+        self.put(t, at, new)
         return old
+
+    def put(self, t: "Thread", at: int, value: Any) -> None:
+        """Write a value; where threads wait for each other, note whether that changed anything."""
+        before = self.data[at].tobytes() if t.engine.waits else b""
+        self.data[at] = value
+        if t.engine.waits and before != self.data[at].tobytes():
+            t.engine.quiet = 0
 
 
 class LocalElement(Element):
@@ -195,7 +208,7 @@ class LocalElement(Element):
         """Load an element."""
         at = self.at(t, index, site)
         if t.checks:
-            t.log.append(Logged(t.number, t.epoch, "read", self.cells, at, 0, self.item, site, path, None))
+            t.log.append(Logged(t.number, t.epoch, "read", self.cells, at, 0, self.item, site, path, None, None))
             if at not in self.cells.written:
                 t.unwritten(self.cells, at, site)
         return self.plain(at)
@@ -206,4 +219,4 @@ class LocalElement(Element):
         self.data[at] = value
         self.cells.written.add(at)
         if t.checks:
-            t.log.append(Logged(t.number, t.epoch, "write", self.cells, at, 0, self.item, site, path, None))
+            t.log.append(Logged(t.number, t.epoch, "write", self.cells, at, 0, self.item, site, path, None, None))

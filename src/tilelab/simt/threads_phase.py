@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilelab.hardware.banks import bank_access
+from tilelab.hardware.limits import WARP
 from tilelab.hardware.sectors import sector_access
 from tilelab.simt import races, sayings, tree
 from tilelab.simt.errors import Dim3, Finding
-from tilelab.simt.ledger import Contents, Ledger, Snapshot
-from tilelab.simt.runtime import SNAPSHOT_CELLS, SNAPSHOTS, Argument, Launch, Stop, plain_numbers
+from tilelab.simt.ledger import Ledger
+from tilelab.simt.runtime import Argument, Launch, Stop
+from tilelab.simt.snapshots import MOST_SNAPSHOTS, Snapshot, contents
 from tilelab.simt.threads_memory import Cells, Element, Logged, Path
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from tilelab.simt.threads import Thread
 
-WARP = 32
 _banks, _sectors = lru_cache(4096)(bank_access), lru_cache(4096)(sector_access)
 
 
@@ -133,8 +134,8 @@ class Phases:
         if any(e.kind != "read" for e in log):
             accesses = [
                 races.Access(
-                    e.cell, e.thread, e.thread // WARP, e.epoch, e.site.number, e.kind, e.path,
-                    None if e.value is None or isinstance(e.value, tuple) else float(e.value),
+                    e.cell, e.thread, e.thread // WARP, e.thread % WARP, e.epoch, e.site.number, e.kind, e.path,
+                    e.value, e.known,
                 )
                 for e in log
             ]  # fmt: skip
@@ -164,7 +165,7 @@ class Phases:
 
     def _name(self, cells: Cells, cell: int) -> tuple[str, tuple[int, ...]]:
         if cells.space == "shared":
-            return cells.name, sayings.coordinates(cell, cells.extents) if cells.item == cells.cell else (cell,)
+            return cells.name, sayings.element_of(cell, cells.cell, cells.item, cells.extents)
         for argument in self.launch.arguments:
             if isinstance(argument, Argument) and argument.memory.name == cells.name:
                 return argument.name, sayings.index_in(argument, cell)
@@ -187,7 +188,7 @@ class Phases:
                     dims = (self.launch.grid, self.launch.block)
                     lines = (site.line, entry.site.line)
                     made = sayings.race_between_blocks(
-                        self.launch.name, (kind, entry.kind), lines,
+                        self.launch.name, (kind, entry.kind), (site, entry.site),
                         (sayings.dims(thread, dims[1]), self.threads[entry.thread].coordinates),
                         (sayings.dims(block, dims[0]), self.block), array, index,
                         (self.linear_block, self.phase, sayings.RANKS["race"], min(lines), max(lines)),
@@ -199,20 +200,17 @@ class Phases:
         return list(found.values())
 
     def _watch(self, closing: int | None, log: list[Logged]) -> None:
-        if self.launch.watch != self.linear_block or len(self.ledger.snapshots) >= SNAPSHOTS:
+        if self.launch.watch != self.linear_block or len(self.ledger.snapshots) >= MOST_SNAPSHOTS:
             return
         snapshot = Snapshot(self.phase, closing)
         for key, (cells, data) in self._pieces.items():
             view = next(v for k, v in self._shared.items() if k == key or v.cells is cells)
-            values = plain_numbers(data.view(view.data.dtype))
-            if len(values) > SNAPSHOT_CELLS:
-                continue
-            shape = cells.extents if int(np.prod(cells.extents)) == len(values) else (len(values),)
-            touched = [
+            known = np.zeros(len(data) // cells.cell, bool)
+            known[list(cells.written)] = True
+            written, read = (
                 {e.cell for e in log if e.piece is cells and (e.kind == "read") is read} for read in (False, True)
-            ]
-            snapshot.arrays[cells.name] = Contents(
-                shape, [v if i in cells.written else None for i, v in enumerate(values)],
-                sorted(touched[0]), sorted(touched[1]),
-            )  # fmt: skip
+            )
+            made = contents(data, view.element, cells.extents, cells.cell, known, written, read)
+            if made is not None:
+                snapshot.arrays[cells.name] = made
         self.ledger.snapshots.append(snapshot)

@@ -33,6 +33,8 @@ class Site:
     """Bytes a thread moves."""
     roots: frozenset[str] = frozenset()
     """What the array may look into."""
+    atomic: str = ""
+    """The atomic that would do what the statement does, if it changes an element by its old value."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +65,9 @@ class Var(Expr):
     """A local variable or parameter."""
 
     name: str
+    line: int = 0
+    unsure: tuple[int, ...] = ()
+    """Lines that assign to it, if some way leads here that passes none of them."""
 
 
 @dataclass(slots=True)
@@ -224,6 +229,8 @@ class Barrier(Expr):
     op: str
     predicate: Expr | None
     line: int
+    forks: tuple[Fork, ...] = ()
+    """The branches and loops around it, outermost first."""
 
 
 @dataclass(slots=True)
@@ -330,6 +337,8 @@ class While(Stmt):
     body: list[Stmt]
     fork: Fork
     outer: int | None
+    fate: str = "moves"
+    """What decides its end: see :mod:`tilelab.simt.endless`."""
 
 
 @dataclass(slots=True)
@@ -337,6 +346,7 @@ class Return(Stmt):
     """The thread leaves the function."""
 
     value: Expr | None
+    line: int
 
 
 @dataclass(slots=True)
@@ -359,7 +369,13 @@ class Function:
     body: list[Stmt] = field(default_factory=list)
     returns: Type = none
     suspends: bool = False
-    """Contains a barrier or warp instruction, itself or in what it calls."""
+    """Contains a barrier, a warp instruction or a wait, itself or in what it calls."""
+    calls: list[tuple["Function", tuple[Fork, ...]]] = field(default_factory=list)
+    """Who calls it, and the branches and loops around the call."""
+
+    def around(self) -> list[Fork]:
+        """Branches and loops around its calls, outermost first."""
+        return [fork for caller, forks in self.calls for fork in (*caller.around(), *forks)]
 
 
 @dataclass(slots=True, eq=False)
@@ -379,6 +395,8 @@ class Program:
     spins: int | None = None
     """Line of a loop that waits for another thread."""
     syncs_warps: bool = False
+    syncs_parts: bool = False
+    """Whether some ``syncwarp`` may order part of a warp only."""
     typed: dict[tuple[object, ...], "Function | None"] = field(default_factory=dict)
     """Device functions by the types of a call; ``None`` while one is being typed."""
 

@@ -9,8 +9,10 @@ from tilelab.simt.source import Source
 from tilelab.simt.types import (
     Array,
     Scalar,
+    Tuple,
     Type,
 )
+from tilelab.simt.words import plural
 
 if TYPE_CHECKING:
     from tilelab.simt.expressions import Unclear
@@ -29,6 +31,8 @@ class Typer(ABC):
         self.out: list[tree.Stmt] = []
         self.hint: str | None = None
         self.temporaries = 0
+        self.around: list[tree.Fork] = []
+        """Branches and loops around what is typed now, outermost first."""
         self._sites: dict[tuple[int, str], tree.Site] = {}
         self._forks: dict[int, tree.Fork] = {}
 
@@ -59,6 +63,24 @@ class Typer(ABC):
     @abstractmethod
     def loop_lines(self) -> tuple[int, ...]:
         """Lines of the loops being typed, outermost first."""
+
+    @abstractmethod
+    def item(self, value: tree.Expr, index: int) -> tree.Expr:
+        """Take a component of a tuple."""
+
+    def indices(self, node: ast.AST, array: Array, given: list[tree.Expr]) -> tuple[tree.Expr, ...]:
+        """One integer for each dimension of an array, tuples taken apart."""
+        found: list[tree.Expr] = []
+        for index in given:
+            parts = isinstance(index.type, Tuple) and [self.item(index, i) for i in range(len(index.type.items))]
+            found += parts or [index]
+        if len(found) != array.ndim:
+            indices = "1 index" if len(found) == 1 else f"{len(found)} indices"
+            raise self.source.fault(node, f"{indices} for an array of {plural(array.ndim, 'dimension')}")
+        for index in found:
+            if not isinstance(index.type, Scalar) or index.type.kind == "f":
+                raise self.source.fault(node, f"an index is a {index.type}; write int(...) or use //")
+        return tuple(found)
 
     def site(self, node: ast.Subscript | ast.Call, kind: str, array: tree.Expr) -> tree.Site:
         """The place of an access; typing a loop twice does not make it two."""

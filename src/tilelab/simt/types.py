@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 
+#: What a kernel's file imports, as from Numba.
+__all__ = [
+    "boolean", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Scalar:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.hardware.limits import WARP
 from tilelab.simt import sayings
+from tilelab.simt.lanes_pieces import Stamp
 from tilelab.simt.masks import Mask, Value
 from tilelab.simt.runtime import Stop
 
 if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
 
-WARP = 32
 _LANE = np.arange(WARP)
 
 
@@ -33,7 +34,9 @@ def warp_operation(rt: "Lanes", name: str, mask: Mask, args: tuple[Value, ...], 
     if rt.checks:
         _all_come(rt, named, on, name, line)
     if name == "syncwarp":
-        rt.epoch = rt.epoch + (1 if mask is None else mask.astype(np.int64))
+        assert rt.stamp is not None
+        known = None if rt.stamp.known is None else _meet(rt, rt.stamp.known, named, on)
+        rt.stamp = Stamp(rt.stamp.epoch + (1 if mask is None else mask.astype(np.int64)), known)
         return None
     values = _rows(rt, args[1])
     member = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, None, :]  # [warp, lane, other lane]
@@ -57,6 +60,28 @@ def warp_operation(rt: "Lanes", name: str, mask: Mask, args: tuple[Value, ...], 
     return rt.unrows(result)
 
 
+def first_stamp(rt: "Lanes") -> Stamp | None:
+    """Where lanes stand at the start; ``None`` if the kernel has no ``syncwarp``."""
+    program = rt.launch.program
+    if not program.syncs_warps:
+        return None
+    known = np.full((rt.warps, WARP, WARP), -1, np.int64) if program.syncs_parts else None
+    return Stamp(np.zeros(rt.count, np.int64), known)
+
+
+def _meet(rt: "Lanes", known: NDArray[np.int64], named: NDArray[np.int64], on: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """What each lane knows of the others after a ``syncwarp``: what any lane that takes part with it knew."""
+    assert rt.stamp is not None
+    before = known.copy()
+    before[:, _LANE, _LANE] = rt.rows(rt.stamp.epoch, -1)
+    after = known.copy()
+    for bits in np.unique(named[on]).tolist():
+        warps = np.flatnonzero((on & (named == bits)).any(axis=1))
+        lanes = np.flatnonzero(bits >> _LANE & 1)
+        after[warps[:, None], lanes] = before[warps[:, None], lanes].max(axis=1, keepdims=True)
+    return after
+
+
 def _rows(rt: "Lanes", value: Value) -> NDArray[Any]:
     if not isinstance(value, np.ndarray):
         value = np.full(rt.count, value)
@@ -69,14 +94,18 @@ def _signed32(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _all_come(rt: "Lanes", named: NDArray[np.int64], on: NDArray[np.bool_], name: str, line: int) -> None:
-    """Every lane that a mask names must execute the instruction, and name itself."""
+    """Every lane that a mask names must execute the instruction, name itself, and give the same mask."""
     exists = np.ones_like(on) if rt.whole else rt.exists
     wanted = (named[:, :, None] >> _LANE & 1).astype(bool) & on[:, :, None]
     missing = wanted.any(axis=1) & exists & ~on
     alone = on & ~(named >> _LANE & 1).astype(bool)
+    other = named != named[:, :1]
+    if other.any():
+        other = (wanted & on[:, None, :] & (named[:, :, None] != named[:, None, :])).any(axis=2)
     for bad, why in (
-        (missing, "is named in its mask but does not come there"),
-        (alone, "is not named in its own mask"),
+        (missing, sayings.NOT_THERE),
+        (alone, sayings.NOT_NAMED),
+        (other, sayings.OTHER_MASK),
     ):
         if bad.any():
             warp, lane = (int(i) for i in np.argwhere(bad)[0])

@@ -1,7 +1,13 @@
 """Control groups: limits on memory and processes that hold for a whole sandbox, where this process may set them.
 
+They also share the processors out: a learner who starts a hundred busy processes slows nobody else's notebook down.
+
 Version 1 has a tree for each controller, version 2 one tree. Groups are made inside the grader's own (version 2: beside
 it, in the nearest ancestor that hands its controllers on), so that limits set on the grader go on to hold.
+
+Where this process may make none, resource limits hold for each process and a watch for all of them together:
+``tilelab doctor`` says which. Version 2 was tried on Linux 6.1 (Debian 12) in a virtual machine, as root in a
+group as a service has it, and as an ordinary user in a group that was handed over (``Delegate=yes``).
 """
 
 import contextlib
@@ -106,10 +112,19 @@ def make(limits: Limits) -> Group | None:
         return None
 
 
+def held_by() -> str:
+    """Say what holds the memory and the processes of a whole sandbox together, for this user on this machine."""
+    places = parents()
+    if not places:
+        return "limits held by resource limits and a watch, because this user may not make control groups"
+    version = 2 if (places[0] / "cgroup.controllers").exists() else 1
+    return f"limits held by control groups (version {version})"
+
+
 @cache
 def parents() -> list[Path]:
     """Return the folders in which groups with a memory and a process limit can be made and joined; none, if none."""
-    for places in ([*_version_2()], [*_version_1()]):
+    for places in ([*_version_2()], _version_1("memory", "pids", "cpu"), _version_1("memory", "pids")):
         if places and _joinable(places):
             _sweep(places)
             return places
@@ -134,15 +149,20 @@ def _mounted(kind: str, controller: str = "") -> Path | None:
     return None
 
 
-def _version_1() -> Iterator[Path]:
+def _version_1(*wanted: str) -> list[Path]:
+    """Return where groups of these controllers can be made; none, where one of them is missing.
+
+    One limit without the others holds nothing. With ``cpu`` a sandbox full of busy processes has the share of one.
+    """
+    found: dict[str, Path] = {}
     for controllers, path in _memberships():
-        for wanted in {"memory", "pids"} & set(controllers):
-            mount = _mounted("cgroup", wanted)
-            if mount is None:
-                continue
-            # In a container the path may be the host's, which is not in sight: the mount is then the own group.
-            own = mount / path.lstrip("/")
-            yield own if own.is_dir() else mount
+        for controller in set(wanted) & set(controllers):
+            mount = _mounted("cgroup", controller)
+            if mount is not None:
+                # In a container the path may be the host's, which is not in sight: the mount is then the own group.
+                own = mount / path.lstrip("/")
+                found[controller] = own if own.is_dir() else mount
+    return sorted(set(found.values())) if len(found) == len(wanted) else []  # several may be of one tree
 
 
 def _version_2() -> Iterator[Path]:
@@ -162,7 +182,7 @@ def _version_2() -> Iterator[Path]:
 def _joinable(places: list[Path]) -> bool:
     """Try it: make a group in each place and let a process join."""
     for place in places:
-        trial = place / f"{PREFIX}{os.getpid()}-trial"
+        trial = place / f"{PREFIX}{os.getpid()}-trial-{next(_serial)}"  # of its own: threads may ask at once
         try:
             trial.mkdir()
         except OSError:

@@ -35,6 +35,8 @@ CPU_SECONDS_TO_SPARE = 600
 OWN_GROWTH = 768 << 20
 Broken = Literal["memory", "shared files", "messages"]
 NEEDED_VERSION = (0, 8)
+#: Bytes that must be free in memory for private folders to lie there; a container often has 64 MiB in all.
+ROOM_IN_MEMORY = 1 << 30
 
 # Joins the control groups, opens the system-call filter and a file for the news of the start, and becomes bubblewrap.
 DOOR = """
@@ -74,8 +76,8 @@ def folder_for_sandboxes() -> Path:
 
     The path is short, because the path of a socket has at most 107 bytes.
     """
-    for place in (Path("/dev/shm"), Path(tempfile.gettempdir())):
-        if os.access(place, os.W_OK | os.X_OK):
+    for place, room in ((Path("/dev/shm"), ROOM_IN_MEMORY), (Path(tempfile.gettempdir()), 0)):
+        if os.access(place, os.W_OK | os.X_OK) and shutil.disk_usage(place).free >= room:
             return place
     raise SandboxError("no folder for temporary files can be written: set TMPDIR to one that can")
 
@@ -89,6 +91,8 @@ class Jail:
         What its processes may use together.
     show : tuple of str
         Files or folders to show inside, read-only, besides the system and this Python.
+    room : int, optional
+        Bytes of all files in the folder that both sides can write; ``limits.scratch`` unless told.
 
     Attributes
     ----------
@@ -101,9 +105,10 @@ class Jail:
         taken. It then ended the processes.
     """
 
-    def __init__(self, limits: Limits | None = None, show: tuple[str, ...] = ()) -> None:
+    def __init__(self, limits: Limits | None = None, show: tuple[str, ...] = (), room: int | None = None) -> None:
         bubblewrap()
         self.limits = limits or Limits()
+        self.room = room or self.limits.scratch
         self.show = show
         self.broken: Broken | None = None
         self._closed = threading.Event()
@@ -206,7 +211,7 @@ class Jail:
         while not self._closed.wait(WATCH_SECONDS) and process.poll() is None:
             if self._group is None and memory_held(descendants(process.pid)) > self.limits.memory:
                 self.broken = "memory"
-            elif _bytes_below(self.shared) > self.limits.scratch:
+            elif _bytes_below(self.shared) > self.room:
                 self.broken = "shared files"
             elif memory_held([os.getpid()]) - before > OWN_GROWTH:
                 self.broken = "messages"

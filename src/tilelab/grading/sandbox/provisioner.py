@@ -24,6 +24,8 @@ from tilelab.grading.sandbox.limits import Limits
 NAME = "tilelab-sandbox"
 CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 START_SECONDS = 60
+#: Bytes where both sides write: five sockets and a small file need less.
+ROOM_FOR_SOCKETS = 1 << 20
 #: Variables of the grader that a kernel may see.
 PASSED_ON = ("NBGRADER_EXECUTION",)
 
@@ -57,7 +59,7 @@ class SandboxProvisioner(LocalProvisioner):  # type: ignore[misc]
         folder = kwargs.pop("cwd", None) or os.getcwd()
         variables = {name: value for name in PASSED_ON if (value := (kwargs.get("env") or os.environ).get(name))}
         limits = {name: getattr(self, name) for name in Limits.__dataclass_fields__}
-        self.jail = Jail(Limits(**limits), tuple(self.show))
+        self.jail = Jail(Limits(**limits), tuple(self.show), ROOM_FOR_SOCKETS)
         copy_plain_files(Path(folder), self.jail.given, self.scratch // 2)  # room to work in is left
         manager.transport = "ipc"
         manager.connection_file = str(self.jail.shared / "k.json")

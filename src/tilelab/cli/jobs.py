@@ -1,0 +1,146 @@
+"""``tilelab jobs``: timed points travel to a machine with a GPU and come back."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilelab.cli.needs import needs_grading
+from tilelab.cli.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tilelab.grading.timed.pending import Settled
+    from tilelab.grading.timed.running import Ran
+
+A_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group()
+def command() -> None:
+    """Carry timed points to a GPU: export where the gradebook is, run where the GPU is, import where the gradebook is.
+
+    A bundle holds learners' kernels and tokens, no names. It also holds the key that results are signed with, so keep
+    it as you keep the gradebook.
+    """
+
+
+@command.command()
+@click.argument("assignment")
+@click.option("--course", default="autograder", show_default=True, help="The course's folder.")
+@click.option("--student", help="Export the points of one student only.")
+@click.option("--out", type=A_FILE, help="The bundle; ASSIGNMENT.jobs.json unless told.")
+def export(assignment: str, course: str, student: str | None, out: Path | None) -> None:
+    """Write the points of ASSIGNMENT that wait for a GPU into a bundle."""
+    with needs_grading():
+        from tilelab.grading.lean import course as grading
+        from tilelab.grading.timed.bundle import write_bundle
+        from tilelab.grading.timed.pending import Pending
+
+        bundle = Pending(grading.Course(course)).export(assignment, [student] if student else None)
+        out = out or Path(f"{assignment}.jobs.json")
+        write_bundle(bundle, out)
+    click.echo(f"wrote {out}: {len(bundle.jobs)} jobs, {len(bundle.wanted)} measurements. Next, where the GPU is:")
+    click.echo(f"tilelab jobs run {out}")
+
+
+@command.command()
+@click.argument("bundle", type=A_FILE)
+@click.option("--out", type=A_FILE, help="The results; BUNDLE with .results.jsonl unless told. A second run goes on.")
+@click.option("--device", default="0", show_default=True, help="A GPU's number, or emulated: nothing is decided.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def run(bundle: Path, out: Path | None, device: str, as_json: bool) -> None:
+    """Measure what BUNDLE wants, and sign the results. Needs this package and a GPU; no nbgrader, no network."""
+    with needs_grading():
+        from tilelab.grading.errors import GradingError
+        from tilelab.grading.timed.bundle import read_bundle
+        from tilelab.grading.timed.running import run_bundle
+
+        if device != "emulated" and not device.isdigit():
+            raise GradingError(f"--device is a GPU's number or emulated, not {device!r}")
+        _require_gpu(device)
+        read = read_bundle(bundle)
+        out = out or bundle.with_suffix(".results.jsonl")
+        waiting = lambda: click.echo("another run holds this GPU: waiting for it", err=True)  # noqa: E731
+        ran = watched_run(run_bundle(read, out, device, waiting=waiting), len(read.wanted))
+    show_runs(ran, as_json)
+    click.echo(f"wrote {out}. Next, where the gradebook is: tilelab jobs import {out}", err=True)
+
+
+@command.command("import")
+@click.argument("results", type=A_FILE)
+@click.option("--course", default="autograder", show_default=True, help="The course's folder.")
+@click.option("--accept-shipped", is_flag=True, help="Let thresholds hold as shipped where nobody has calibrated.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def import_(results: Path, course: str, accept_shipped: bool, as_json: bool) -> None:
+    """Decide the points that RESULTS have measured, and write feedback. What is graded already stays as it is."""
+    with needs_grading():
+        from tilelab.grading.lean import course as grading
+        from tilelab.grading.timed.pending import Pending
+
+        settled = list(Pending(grading.Course(course), accept_shipped).settle(results))
+    show_settled(settled, as_json)
+
+
+def _require_gpu(device: str) -> None:
+    if device == "emulated":
+        return
+    from tilelab.cudacpp.device import gpu_missing
+    from tilelab.grading.errors import GradingError
+
+    if reason := gpu_missing():
+        raise GradingError(f"nothing can be timed here: {reason}")
+
+
+def watched_run(ran: "Iterable[Ran]", total: int) -> "list[Ran]":
+    """Gather measurements under a progress bar."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console, done = Console(stderr=True), []
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("measuring", total=total)
+        for one in ran:
+            done.append(one)
+            progress.advance(task)
+    return done
+
+
+def show_runs(ran: "list[Ran]", as_json: bool) -> None:
+    """Print what was measured: times, samples and clocks."""
+    from tilelab.grading.timed.report import row_of
+    from tilelab.measure.records import table
+
+    rows = [row_of(one.wanted, one.measured) for one in ran]
+    click.echo(visible(json.dumps({"rows": rows}) if as_json else table(rows)))
+
+
+def show_settled(settled: "list[Settled]", as_json: bool) -> None:
+    """Print what became of each job."""
+    rows: list[dict[str, Any]] = [
+        {
+            "student": one.student,
+            "part": one.cell,
+            "decided": one.decided,
+            "before": one.before,
+            "after": one.after,
+            "what to know": one.words,
+        }
+        for one in settled
+    ]
+    if as_json:
+        click.echo(visible(json.dumps({"rows": rows}, ensure_ascii=False)))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    count = sum(one.decided for one in settled)
+    table = Table("student", "part", "points", "what to know", title=f"{count} of {len(settled)} decided")
+    for one in settled:
+        points = f"{one.before:g} → {one.after:g}" if one.decided else "pending"
+        table.add_row(*(escape(visible(text)) for text in (one.student, one.cell, points, one.words)))
+    Console().print(table)

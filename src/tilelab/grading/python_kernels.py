@@ -1,0 +1,67 @@
+"""What a Python kernel's source may consist of: a kernel, not a program that runs beside the judge's.
+
+The simulated GPU reads a kernel's body and runs what it understands. Everything else in a source would run as plain
+Python in the process that writes the results down, and could compute them without any kernel. So a source is imports
+of the GPU's names, constants, and functions.
+"""
+
+import ast
+
+#: Modules that a kernel has names from.
+MODULES = ("numba", "numpy", "math", "tilelab.simt")
+
+
+def form_fault(source: str) -> str:
+    """Say which statement is not part of a kernel, or ``""``."""
+    for node in ast.parse(source).body:
+        if not _fits(node):
+            first = ast.unparse(node).splitlines()[0]
+            return (
+                f"line {node.lineno}: {first[:60]!r} is not part of a kernel: a source holds imports from "
+                f"{', '.join(MODULES)}, constants, and functions with @cuda.jit"
+            )
+    return ""
+
+
+def _fits(node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Import(names=names):
+            return all(_known(alias.name) for alias in names)
+        case ast.ImportFrom(module=str(module), level=0):
+            return _known(module)
+        case ast.Assign(targets=targets, value=value):
+            return all(isinstance(target, ast.Name | ast.Tuple) for target in targets) and _plain(value)
+        case ast.AnnAssign(target=ast.Name(), value=value):
+            return value is None or _plain(value)
+        case ast.FunctionDef():
+            return _is_kernel(node)
+    return False
+
+
+def _known(module: str) -> bool:
+    return any(module == known or module.startswith(f"{known}.") for known in MODULES)
+
+
+def _plain(value: ast.expr) -> bool:
+    """Tell whether an expression is arithmetic on constants and names."""
+    allowed = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.operator)
+    return all(isinstance(part, (*allowed, ast.unaryop, ast.expr_context)) for part in ast.walk(value))
+
+
+def _is_kernel(function: ast.FunctionDef) -> bool:
+    """Tell whether nothing of a function runs when it is defined but its decorator, ``cuda.jit``."""
+    given = function.args
+    defaults = [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
+    notes = [one.annotation for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)] + [function.returns]
+    jit = all(
+        ast.unparse(one.func if isinstance(one, ast.Call) else one) == "cuda.jit"
+        and (not isinstance(one, ast.Call) or all(map(_plain, _given(one))))
+        for one in function.decorator_list
+    )
+    return jit and bool(function.decorator_list) and all(_plain(one) for one in (*defaults, *notes) if one is not None)
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -1,0 +1,205 @@
+"""A bundle: measurements that travel to a GPU, and results that come back, both as plain JSON.
+
+The machine with the gradebook keeps a key. Each bundle gets a key of its own, made from that one and the bundle's
+number, and carries it: whoever has the bundle can sign results, and the gradebook's machine can check them without
+having kept anything. So a bundle is a secret of the course; its file can be read by its owner alone.
+
+Learners are tokens. What a token stands for never leaves the gradebook's machine.
+"""
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+from tilelab.grading.timed.thresholds import Thresholds, checked
+from tilelab.grading.timed.wanted import Measured, Wanted, canonical, read_measured, read_wanted
+
+FORM = "tilelab-jobs-1"
+RESULTS = "tilelab-results-1"
+
+
+def private(file: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read, whole or not at all."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    draft.replace(file)
+
+
+def key_of(folder: Path) -> bytes:
+    """Return the key of a gradebook's machine, made on first use.
+
+    Raises
+    ------
+    GradingError
+        Others can read it, or it is none.
+    """
+    file = folder / "key"
+    if not file.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        private(file, secrets.token_hex(32).encode())
+    if file.stat().st_mode & 0o077:
+        raise GradingError(f"others can read {str(file)!r}: chmod 600 it, and export again if they may have")
+    try:
+        return bytes.fromhex(file.read_text())
+    except ValueError:
+        raise GradingError(f"{str(file)!r} is no key: delete it, and export again") from None
+
+
+def signature(key: bytes, content: object) -> str:
+    """Return the HMAC-SHA256 of plain data."""
+    return hmac.digest(key, canonical(content), "sha256").hex()
+
+
+def bundle_key(key: bytes, number: str) -> bytes:
+    """Return the key of one bundle."""
+    return hmac.digest(key, f"{FORM}:{number}".encode(), "sha256")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One grade cell that waits: its token, the part it belongs to, and the measurement it needs."""
+
+    token: str
+    cell: str
+    wanted: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Jobs with the measurements they need.
+
+    Attributes
+    ----------
+    number : str
+        Random; what results say they belong to.
+    key : bytes
+        What results are signed with.
+    jobs : tuple of Job
+        Grade cells that wait. Several may need the same measurement.
+    wanted : mapping
+        Measurements by their digest.
+    thresholds : Thresholds
+        The course's, so that more is measured where points change.
+    """
+
+    number: str
+    key: bytes
+    jobs: tuple[Job, ...]
+    wanted: Mapping[str, Wanted]
+    thresholds: Thresholds = field(default_factory=lambda: Thresholds({}))
+
+    def cells(self, wanted: str) -> list[str]:
+        """Return the parts that need a measurement."""
+        return sorted({job.cell for job in self.jobs if job.wanted == wanted})
+
+
+def make_bundle(key: bytes, waiting: Iterable[tuple[str, Wanted]], thresholds: Thresholds) -> Bundle:
+    """Make a bundle of (grade cell, measurement) pairs; jobs are in the same order."""
+    number = secrets.token_hex(16)
+    jobs, wanted = [], {}
+    for cell, one in waiting:
+        jobs.append(Job(secrets.token_hex(8), cell, one.digest))
+        wanted[one.digest] = one
+    return Bundle(number, bundle_key(key, number), tuple(jobs), wanted, thresholds)
+
+
+def write_bundle(bundle: Bundle, file: Path) -> None:
+    """Write a bundle as one file that its owner alone can read."""
+    body: dict[str, Any] = {
+        "form": FORM,
+        "number": bundle.number,
+        "key": bundle.key.hex(),
+        "jobs": [{"token": job.token, "cell": job.cell, "wanted": job.wanted} for job in bundle.jobs],
+        "wanted": {name: one.as_dict() for name, one in bundle.wanted.items()},
+        "thresholds": json.loads(canonical(bundle.thresholds.said)),
+    }
+    private(file, json.dumps(body | {"signature": signature(bundle.key, body)}, indent=1).encode())
+
+
+def read_bundle(file: Path) -> Bundle:
+    """Read a bundle.
+
+    Raises
+    ------
+    GradingError
+        It is none, or not as it was exported.
+    """
+    body = _read_json(file)
+    if not isinstance(body, dict) or body.get("form") != FORM:
+        raise GradingError(f"{str(file)!r} is no bundle of jobs: make one with tilelab jobs export")
+    signed = body.pop("signature", "")
+    try:
+        key = bytes.fromhex(body["key"])
+        if not hmac.compare_digest(signature(key, body), str(signed)):
+            raise GradingError(f"{str(file)!r} was changed since it was exported: export it again")
+        wanted = {name: read_wanted(one) for name, one in body["wanted"].items()}
+        jobs = tuple(Job(job["token"], job["cell"], job["wanted"]) for job in body["jobs"])
+        return Bundle(body["number"], key, jobs, wanted, checked(body["thresholds"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise GradingError(f"{str(file)!r} is damaged: export it again") from None
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise GradingError(f"cannot read {str(file)!r}: {error.strerror}") from None
+    except ValueError:
+        raise GradingError(f"{str(file)!r} is damaged or something else: it is no JSON") from None
+
+
+def result_line(bundle: Bundle, wanted: str, measured: Measured) -> str:
+    """Return one measurement's outcome as a signed line of a results file."""
+    body = {"form": RESULTS, "bundle": bundle.number, "wanted": wanted, "measured": measured.as_dict()}
+    body = json.loads(canonical(body))
+    return json.dumps(body | {"signature": signature(bundle.key, body)}) + "\n"
+
+
+def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
+    """Read the outcomes in a results file by the digest of what was wanted; the last line may be half written.
+
+    Raises
+    ------
+    GradingError
+        A line was changed, or belongs to another bundle.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise GradingError(f"cannot read {str(file)!r}: {error}") from None
+    found = {}
+    for place, line in enumerate(lines, 1):
+        if not line.endswith("\n") and place == len(lines):
+            continue  # whoever wrote it was stopped
+        try:
+            body = json.loads(line)
+            signed = str(body.pop("signature", ""))
+            belongs = body["bundle"] == number and body["form"] == RESULTS
+            true = hmac.compare_digest(signature(key, body), signed)
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise GradingError(f"line {place} of {str(file)!r} is damaged: nothing of this file is used") from None
+        if not belongs:
+            raise GradingError(f"line {place} of {str(file)!r} belongs to another bundle: nothing of this file is used")
+        if not true:
+            raise GradingError(f"line {place} of {str(file)!r} was changed since it was signed: nothing is used")
+        found[str(body["wanted"])] = read_measured(body["measured"])
+    return found
+
+
+def number_in(file: Path) -> str:
+    """Return the number of the bundle that a results file says it belongs to, or raise `GradingError`."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return str(json.loads(opened.readline())["bundle"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise GradingError(f"{str(file)!r} holds no results: make them with tilelab jobs run") from None

@@ -1,0 +1,486 @@
+"""Conducts a measurement: starts the processes, draws the seeds, keeps the clock, and writes down what came out.
+
+Every kernel that was handed in has a process of its own, made for this measurement; the course's kernels have one that
+no learner's code ever enters. They take turns, A B A B. Each call has fresh inputs in fresh places, and all that it
+wrote is compared in yet another process before its time counts. Nothing here holds a GPU.
+"""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+from tilelab.cudacpp.errors import CudaError
+from tilelab.cudacpp.launch import extents, shared_bytes
+from tilelab.grading.errors import GradingError
+from tilelab.grading.rules import number_of, numbers_of
+from tilelab.grading.timed.arrays import STARTS, Arena, Shape
+from tilelab.grading.timed.channel import Companion, Lost
+from tilelab.grading.timed.cubin import compile_cubin, files_fault
+from tilelab.grading.timed.faults import in_words, is_the_devices
+from tilelab.grading.timed.wanted import Candidate, Measured, Wanted
+from tilelab.grading.timed.watch import Watch, one_at_a_time
+from tilelab.hardware.limits import HardwareError, capability, launch_problems
+from tilelab.kernels.ladder import rung
+from tilelab.measure.rounds import Sample, Timing
+from tilelab.measure.statistics import ratio
+
+_now = time.perf_counter
+HERE = __package__
+NAME = "matmul"
+#: Shapes for correctness, before anything is timed; as many again are drawn, up to this side.
+SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35), (64, 48, 80), (129, 65, 33), (250, 131, 257))
+DRAWN, SIDE = 3, 300
+#: Rounds after which a kernel that is four times too slow for any points is measured no more.
+HOPELESS_AFTER = 3
+#: What stands for them, and for the timed shape, where a CPU emulates.
+EMULATED_SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35))
+EMULATED_TIMED: Shape = (32, 48, 40)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    At least ``least`` rounds; until the ratio's interval is at most ``width`` wide; where a mark lies within it up to
+    ``most_near`` rounds, else up to ``most``.
+    """
+
+    least: int = 15
+    most: int = 60
+    most_near: int = 200
+    width: float = 0.01
+    #: Seconds that a timed launch may take, and every other question.
+    launch: float = 10.0
+    patience: float = 60.0
+
+
+class Refusal(Exception):
+    """A candidate is wrong, faults or does not end; the message is for the learner."""
+
+
+class Trouble(Exception):
+    """What is in the way is not the learner's fault."""
+
+
+class Conductor:
+    """Measures on one device. Use it in a ``with`` statement; it holds the device's lock as long as it is open.
+
+    Parameters
+    ----------
+    which : str
+        A GPU's number, or ``emulated``.
+    effort : Effort
+        How long to measure.
+    ceilings : callable
+        Gives ``flops`` and ``bandwidth`` a second for a device's name where they are known; measured where not.
+    waiting : callable
+        Called once if another run holds the device.
+    """
+
+    def __init__(
+        self,
+        which: str = "0",
+        effort: Effort | None = None,
+        ceilings: Callable[[str], dict[str, float] | None] = lambda name: None,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._which, self._emulated = which, which == "emulated"
+        self._effort = effort or (Effort(2, 2, 2) if self._emulated else Effort())
+        self._known_ceilings, self._waiting = ceilings, waiting
+        self._open = ExitStack()
+        self._own: Companion | None = None
+        self._zeros: dict[int, tuple[float, float]] = {}
+
+    def __enter__(self) -> "Conductor":
+        """Take the device."""
+        if self._emulated:
+            self._watch, self._hold = None, 0
+        else:
+            self._watch = Watch(int(self._which))
+            self._hold = self._open.enter_context(one_at_a_time(self._watch.name, self._waiting))
+        memory = Path("/dev/shm")
+        folder = memory if os.access(memory, os.W_OK) else None
+        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="tilelab-timed-", dir=folder)))
+        try:
+            self._comparer = self._companion("comparer")
+            self._start_own()
+            self.device = self._ask(self._trusted, {"do": "describe"})
+        except (Lost, Trouble) as error:
+            self.__exit__(None, None, None)
+            raise GradingError(f"the device {self._which!r} cannot be used: {error}") from None
+        if self._watch is not None:
+            self.device["driver"] = self._watch.driver()
+            self._warm_up()
+        self.ceilings = self._known_ceilings(self.device["name"]) or self._ask(self._trusted, {"do": "ceilings"})
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        """Let go of the device."""
+        for one in (self._own, getattr(self, "_comparer", None)):
+            if one is not None:
+                one.end()
+        self._open.close()
+
+    def _warm_up(self) -> None:
+        """Let our own processes load what they will need, before anybody's time is taken."""
+        own = self._player(Candidate("own", "tiled_16"), self._open)
+        try:
+            for _ in range(3):
+                self._call(own, (1024, 1024, 1024))
+        except (Trouble, Refusal) as error:
+            self.__exit__(None, None, None)
+            raise GradingError(f"the course's own kernel does not come out right on this device: {error}") from None
+
+    def measure(self, wanted: Wanted, marks: Sequence[float] = ()) -> Measured:
+        """Measure; what a learner's kernel does never raises.
+
+        Parameters
+        ----------
+        wanted : Wanted
+            The candidates and the shape.
+        marks : sequence of float
+            Gains at which points change: near one of them more rounds are measured.
+
+        Raises
+        ------
+        GradingError
+            The device does not answer any more, or the machine lacks something.
+        """
+        began = _now()
+        about: dict[str, Any] = {"dropped": {}, "disagreements": {}}
+        samples: dict[str, list[list[float]]] = {}
+        shape = EMULATED_TIMED if self._emulated else wanted.shape
+        outcome, words = "timed", ""
+        try:
+            with self._players(wanted, about) as players:
+                began_on_device = _now()
+                samples = self._rounds(players, shape, marks, about)
+                about["seconds_on_device"] = round(_now() - began_on_device, 3)
+            self._doubt(samples, shape, {one.name for one in wanted.candidates if one.handed_in}, about)
+        except Refusal as refusal:
+            outcome, words = "refused", str(refusal)
+        except Trouble as trouble:
+            outcome, words = "undecided", str(trouble)
+            self._check_device()
+        about["seconds"] = round(_now() - began, 3)
+        about["floor_ms"] = self._floor(shape)
+        about["ceilings"] = dict(self.ceilings)
+        return Measured(outcome, words, self.device, shape, samples, about)
+
+    # ---- processes
+
+    def _companion(self, module: str) -> Companion:
+        hold = (self._hold,) if self._hold else ()
+        return Companion(f"{HERE}.{module}", [self._which], hold, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+
+    @property
+    def _trusted(self) -> Companion:
+        assert self._own is not None
+        return self._own
+
+    def _start_own(self) -> None:
+        """Start the process of the course's own kernels, again if need be."""
+        if self._own is not None:
+            self._own.end()
+        self._own, self._loaded = self._companion("worker"), set[str]()
+        self._zero(self._own)
+
+    def _ask(
+        self, companion: Companion, question: dict[str, Any], seconds: float | None = None, eager: bool = False
+    ) -> dict[str, Any]:
+        """Ask one of our own processes what only the device can spoil."""
+        answer = companion.ask(question, seconds or self._effort.patience, eager)
+        if fault := answer.get("fault"):
+            raise Trouble(f"the device: {fault}")
+        return answer
+
+    @contextmanager
+    def _players(self, wanted: Wanted, about: dict[str, Any]) -> "Iterator[list[Player]]":
+        """Start the processes, and try every kernel that was handed in on the shapes; they end with the ``with``."""
+        players: list[Player] = []
+        shapes = EMULATED_SHAPES if self._emulated else (*SHAPES, *(_drawn() for _ in range(DRAWN)))
+        with ExitStack() as stack:
+            for number, candidate in enumerate(wanted.candidates):
+                try:
+                    player = self._player(candidate, stack)
+                    if candidate.handed_in:
+                        for shape in shapes:
+                            self._call(player, shape)
+                    players.append(player)
+                except Refusal as refusal:
+                    self._check_device()
+                    if not number:
+                        raise
+                    about["dropped"][candidate.name] = str(
+                        refusal
+                    )  # another kernel of the learner's: only the first must run
+            about["shapes"] = len(shapes)
+            if len(players) < 2:
+                raise Trouble("nothing is left to compare with")
+            yield players
+
+    def _player(self, candidate: Candidate, stack: ExitStack) -> "Player":
+        if not candidate.handed_in:
+            if candidate.rung not in self._loaded:
+                self._ask(self._trusted, {"do": "load", "name": candidate.rung, "code": self._code(candidate)})
+                self._loaded.add(candidate.rung)
+            return Player(candidate, self._trusted, candidate.rung)
+        code = self._code(candidate)
+        worker = self._companion("worker")
+        stack.callback(worker.end)
+        try:
+            self._zero(worker)
+            answer = worker.ask({"do": "load", "name": NAME, "code": code}, self._effort.patience)
+        except Lost as lost:
+            raise Trouble(f"a process could not be started: {lost}") from None
+        if fault := answer.get("fault"):
+            if is_the_devices(fault):
+                raise Trouble(f"the device: {fault}")
+            raise Refusal(in_words(fault))
+        return Player(candidate, worker, NAME)
+
+    def _code(self, candidate: Candidate) -> dict[str, Any]:
+        """Compile a candidate."""
+        defines: dict[str, object]
+        if candidate.handed_in:
+            source, defines = candidate.source, {**candidate.answer.defines}
+        else:
+            kernel = rung(candidate.rung).kernel
+            source, defines = kernel.source, {**kernel.defines}
+        if candidate.handed_in and (fault := files_fault(source)):
+            raise Refusal(fault)
+        code: dict[str, Any] = {"source": source, "kernel": NAME, "defines": defines}
+        if self._emulated:
+            return code
+        try:
+            built = compile_cubin(source, NAME, self.device["architecture"], defines)
+        except CudaError as error:
+            first = " — ".join(str(error).split("\n\n")[0].splitlines())
+            blame: type[Exception] = Refusal if candidate.handed_in else Trouble
+            raise blame(f"it does not compile for {self.device['architecture']}: {first}") from None
+        except GradingError as error:
+            raise Trouble(f"this machine cannot compile it: {error}") from None
+        file = self._folder / f"{secrets.token_hex(8)}.cubin"
+        file.write_bytes(built.cubin)
+        return code | {"cubin": str(file), "symbol": built.symbol}
+
+    def _check_device(self) -> None:
+        """See that the device is clean after something went wrong on it.
+
+        Raises
+        ------
+        GradingError
+            It does not answer, even in a new process.
+        """
+        for attempt in range(2):
+            try:
+                self._ask(self._trusted, {"do": "prepare", "name": ""})
+                self._ask(self._trusted, {"do": "go"}, self._effort.launch)
+                return
+            except (Lost, Trouble) as error:
+                if attempt:
+                    raise GradingError(f"the device does not answer any more: {error}") from None
+                try:
+                    self._start_own()
+                except (Lost, Trouble) as error:
+                    raise GradingError(f"the device does not answer any more: {error}") from None
+
+    # ---- calls
+
+    def _zero(self, worker: Companion) -> None:
+        """Learn what starting and waiting cost by a worker's clock and by ours, with a kernel that does nothing."""
+        walls, outers = [], []
+        for _ in range(1 if self._emulated else 9):
+            self._ask(worker, {"do": "prepare", "name": ""})
+            began = _now()
+            told = self._ask(worker, {"do": "go"}, self._effort.launch, eager=True)
+            outers.append((_now() - began) * 1e3 - told["before"] - told["device"])
+            walls.append(told["wall"] - told["before"] - told["device"])
+        self._zeros[worker.pid] = median(walls), median(outers)
+
+    def _call(self, player: "Player", shape: Shape) -> list[float]:
+        """Call a kernel once on fresh inputs, compare all that it wrote, and return its sample.
+
+        Raises
+        ------
+        Refusal
+            A kernel that was handed in is wrong, faults or does not end.
+        Trouble
+            The course's own does, or the device fails.
+        """
+        size = "{}×{}×{}".format(*shape)
+        start, seeds = secrets.randbelow(STARTS + 1), [secrets.randbits(64), secrets.randbits(64)]
+        file = self._folder / size  # one for each size, so that its pages stay where they are
+        if not file.exists():
+            with open(file, "wb") as room:
+                room.truncate(4 * Arena(shape, start).total)
+        blame: type[Exception] = Refusal if player.candidate.handed_in else Trouble
+        try:
+            launch = player.launch(shape, self.device["architecture"])
+        except (GradingError, ValueError) as error:
+            raise blame(f"for {size}: {error}") from None
+        try:
+            call = {"shape": shape, "start": start, "seeds": seeds, **launch}
+            self._tell(player, {"do": "prepare", "name": player.loaded, "call": call}, self._effort.patience)
+            began = _now()
+            told = self._tell(player, {"do": "go"}, self._effort.launch + (20 if self._emulated else 0), eager=True)
+            outer = (_now() - began) * 1e3
+            self._tell(player, {"do": "collect", "file": str(file)}, self._effort.patience)
+        except Lost as lost:
+            raise blame(f"for {size}: the kernel {'does not end' if lost.late else 'is lost'}: {lost}") from None
+        except Refusal as refusal:
+            raise blame(f"for {size}: {refusal}") from None
+        question = {"file": str(file), "shape": shape, "start": start, "seeds": seeds}
+        try:
+            fault = self._comparer.ask(question, self._effort.patience)["fault"]
+        except Lost as lost:
+            raise GradingError(f"the comparing process is lost: {lost}") from None
+        if fault:
+            raise blame(f"for {size}: {fault}")
+        zero_wall, zero_outer = self._zeros[player.worker.pid]
+        before = told["before"]
+        return [told["wall"] - before - zero_wall, told["device"], outer - before - zero_outer]
+
+    def _tell(self, player: "Player", question: dict[str, Any], seconds: float, eager: bool = False) -> dict[str, Any]:
+        answer = player.worker.ask(question, seconds, eager)
+        if fault := answer.get("fault"):
+            if is_the_devices(fault):
+                raise Trouble(f"the device: {fault}")
+            raise Refusal(in_words(fault))
+        return answer
+
+    # ---- rounds
+
+    def _rounds(
+        self, players: "Sequence[Player]", shape: Shape, marks: Sequence[float], about: dict[str, Any]
+    ) -> dict[str, list[list[float]]]:
+        """Time the candidates in turns until the ratio is known."""
+        effort = self._effort
+        samples: dict[str, list[list[float]]] = {player.candidate.name: [] for player in players}
+        clocks: list[dict[str, Any]] = []
+        about["clocks"] = clocks
+        for player in players:  # warm: the first launch of a kernel brings its code to the device
+            self._call(player, shape)
+        self._look(clocks, players)
+        for turn in range(effort.most_near):
+            for player in players[:: -1 if turn % 2 else 1]:
+                samples[player.candidate.name].append(self._call(player, shape))
+            if turn % 10 == 9:
+                self._look(clocks, players)
+            rounds = turn + 1
+            if rounds == HOPELESS_AFTER and self._hopeless(samples, marks):
+                break
+            if rounds >= effort.least and (rounds - effort.least) % 5 == 0 and self._known(samples, marks, rounds):
+                break
+        self._look(clocks, players)
+        return samples
+
+    def _hopeless(self, samples: dict[str, list[list[float]]], marks: Sequence[float]) -> bool:
+        """Tell whether the first candidate is so slow that no more rounds can earn it anything."""
+        wall = {name: min(sample[0] for sample in taken) for name, taken in samples.items()}
+        first, *others = wall.values()
+        return bool(marks) and 4 * min(others) < min(marks) * first
+
+    def _known(self, samples: dict[str, list[list[float]]], marks: Sequence[float], rounds: int) -> bool:
+        """Tell whether the gain is known well enough for the marks."""
+        first, *others = samples
+        times = {name: [sample[1] for sample in taken] for name, taken in samples.items()}
+        fastest = min(others, key=lambda name: median(times[name]))
+        gain = ratio(times[fastest], times[first], resamples=300)
+        near = any(gain.low * 0.995 <= mark <= gain.high * 1.005 for mark in marks)
+        if rounds >= (self._effort.most_near if near else self._effort.most):
+            return True
+        return gain.width <= self._effort.width and not near
+
+    def _look(self, clocks: list[dict[str, Any]], players: "Sequence[Player]") -> None:
+        """Note the clocks; stop where the device is slowed down or somebody else is on it."""
+        if self._watch is None:
+            return
+        state = self._watch.state()
+        clocks.append(state)
+        if state.get("slowed"):
+            raise Trouble(f"the device is not at its own speed: {', '.join(state['slowed'])}")
+        ours = {self._trusted.pid, self._comparer.pid, *(player.worker.pid for player in players)}
+        if extra := self._watch.others(ours):
+            raise Trouble(f"the device is shared: {extra} other process{'es are' if extra > 1 else ' is'} on it")
+
+    def _floor(self, shape: Shape) -> float:
+        """Milliseconds below which no float32 product of this shape is possible on this device."""
+        M, N, K = shape
+        work, traffic = 2.0 * M * N * K, 4.0 * (M * K + K * N + M * N)
+        return 1e3 * max(work / self.ceilings["flops"], traffic / self.ceilings["bandwidth"])
+
+    def _doubt(
+        self, samples: dict[str, list[list[float]]], shape: Shape, handed_in: set[str], about: dict[str, Any]
+    ) -> None:
+        """Raise where the clocks contradict each other, or a time cannot be."""
+        if self._emulated:
+            return
+        for name, taken in samples.items():
+            timing = Timing(tuple(Sample(device, wall) for wall, device, _ in taken))
+            if said := timing.disagreement():
+                # The wall is the truth. Where it says more, a kernel of a learner's has its own work to thank, such as
+                # what it prints; anything else is the machine.
+                if name not in handed_in or timing.device.value > timing.wall.value:
+                    raise Trouble(f"{name}: {said}")
+                about["disagreements"][name] = said
+            # Passing a message takes longer now and then, never shorter: so the lower quartile speaks.
+            wall, outer = timing.wall.value, sorted(sample[2] for sample in taken)[len(taken) // 4]
+            if abs(outer - wall) > 0.1 * wall + 0.1:
+                raise Trouble(f"{name}: its process says {wall:.4g} ms, the judge's own clock {outer:.4g} ms")
+            if wall < 0.95 * (floor := self._floor(shape)):
+                raise Trouble(f"{name}: {wall:.4g} ms is less than the {floor:.4g} ms that this device needs at least")
+
+
+@dataclass(frozen=True)
+class Player:
+    """A candidate in its process, by the name that it is loaded under."""
+
+    candidate: Candidate
+    worker: Companion
+    loaded: str
+
+    def launch(self, shape: Shape, architecture: str) -> dict[str, Any]:
+        """Work out the launch for a shape, as numbers.
+
+        Raises
+        ------
+        GradingError
+            The rule cannot be worked out, or the device would refuse the launch.
+        """
+        M, N, K = shape
+        if self.candidate.handed_in:
+            names, rule = {"M": M, "N": N, "K": K, "TILE": self.candidate.tile}, self.candidate.launch
+            grid, block = numbers_of(rule["grid"], names), numbers_of(rule["block"], names)
+            shared = number_of(rule.get("shared", 0), names)
+        else:
+            kernel, asked = (
+                rung(self.candidate.rung).kernel,
+                SimpleNamespace(M=M, N=N, K=K, A=(M, K), B=(K, N), C=(M, N)),
+            )
+            grid, block = extents("grid", kernel.grid, asked), extents("block", kernel.block, asked)
+            shared = shared_bytes(kernel.shared, asked)
+        if shared < 0:
+            raise GradingError(f"{shared} bytes of shared memory")
+        try:
+            problems = launch_problems(capability(architecture), grid, block, 0, shared)
+        except HardwareError:  # a chip that we know nothing of: the driver will say it
+            problems = []
+        if problems:
+            raise GradingError("; ".join(problems))
+        full = [(*extent, 1, 1)[:3] for extent in (grid, block)]
+        return {"grid": full[0], "block": full[1], "shared": shared}
+
+
+def _drawn() -> Shape:
+    """Return a shape that nobody knows before."""
+    M, N, K = (1 + secrets.randbelow(SIDE) for _ in "MNK")
+    return M, N, K

@@ -1,0 +1,127 @@
+"""A submitted source as machine code for one architecture, by NVRTC: device code only, and no part of any host program.
+
+The compiler runs through the one runner for learner-written code, so in the sandbox where there is one. Without the
+device runtime a kernel can start no other kernel.
+"""
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import tilelab
+from tilelab.cudacpp.diagnostics import FILE, explain
+from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.processes import Limits, Task, run
+from tilelab.grading.errors import GradingError
+
+LIMITS = Limits(seconds=20.0, memory=8 * 1024**3, file_size=64 * 1024**2)
+#: Headers that a source may include. Any other name would be a file of the judge's machine.
+HEADERS = frozenset(
+    {"cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h"}
+    | {"cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h", "device_launch_parameters.h", "mma.h"}
+    | {"cuda/barrier", "cuda/pipeline", "vector_types.h", "stdint.h", "cstdint"}
+)
+#: What brings other files in, spliced lines and digraphs undone; ``.include`` and the like are the assembler's.
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(include_next|include|embed|import)\b[ \t]*(.*)$", re.M)
+_OTHER_WAYS = re.compile(
+    r"__has_include|__has_embed|_Pragma|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
+)
+
+
+@dataclass(frozen=True)
+class Code:
+    """Machine code, and the symbol of the kernel in it."""
+
+    cubin: bytes
+    symbol: str
+
+
+def files_fault(source: str) -> str:
+    """Say which file of the judge's machine a source asks for, or ``""``."""
+    spliced = re.sub(r"\\\r?\n", "", source).replace("%:", "#").replace("??=", "#")
+    if found := _OTHER_WAYS.search(spliced):
+        return f"{found[0]!r} asks for files of the judge's machine"
+    for found in _DIRECTIVE.finditer(re.sub(r"/\*.*?\*/", " ", spliced, flags=re.S)):
+        name = re.fullmatch(r'[<"]([\w./+-]+)[>"]\s*(?://.*)?', found[2].strip())
+        if found[1] != "include" or name is None or name[1] not in HEADERS:
+            return f"#{found[1]} {found[2].strip()[:60]}: a kernel may include {', '.join(sorted(HEADERS))}"
+    return ""
+
+
+@lru_cache
+def nvrtc() -> tuple[str, tuple[str, ...]]:
+    """Return NVRTC's library and the folders of CUDA's headers.
+
+    Raises
+    ------
+    GradingError
+        There is none.
+    """
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory, load_nvidia_dynamic_lib
+
+        library = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except Exception as error:  # the loader has its own exceptions, and may be missing itself
+        raise GradingError(f"no NVRTC to compile with ({error!s:.120}): pip install cupy-cuda13x") from None
+    headers = []
+    for package in ("cudart", "cccl"):
+        with contextlib.suppress(Exception):  # not every installation has headers, and most kernels include none
+            headers.append(find_nvidia_header_directory(package))
+    toolkit = [Path(folder) / "include" for folder in (os.environ.get("CUDA_PATH"), "/usr/local/cuda") if folder]
+    folders = [Path(folder) for folder in headers if folder] + [*toolkit, *(folder / "cccl" for folder in toolkit)]
+    return str(library), tuple(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
+
+
+def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[str, object]) -> Code:
+    """Compile device code.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    name : str
+        The kernel in it.
+    architecture : str
+        Such as ``sm_90``.
+    defines : mapping
+        Macros.
+
+    Raises
+    ------
+    BuildError
+        The source does not compile, or asks for files. The message is for the learner.
+    GradingError
+        There is no compiler, or a header is not installed.
+    """
+    if fault := files_fault(source):
+        raise BuildError(fault)
+    library, headers = nvrtc()
+    options = [f"--gpu-architecture={architecture}", "-std=c++17", "-lineinfo"]
+    options += [f"-D{key}={value}" for key, value in defines.items()] + [f"-I{folder}" for folder in headers]
+    job = {"library": library, "name": name, "options": options, "file": FILE}
+    root = Path(tilelab.__file__).resolve().parents[1]
+    program = Path(__file__).with_name("nvrtc_inside.py").read_bytes()
+    files = {"start.py": program, FILE: source.encode(), "job.json": json.dumps(job).encode()}
+    shown = [root, Path(library).parent, *map(Path, headers)]
+    done = run(Task([sys.executable, "-I", "-B", "start.py"], files, ["kernel.cubin", "result.json"], LIMITS, shown))
+    if done.timed_out:
+        raise BuildError(f"the source does not compile within {LIMITS.seconds:g} s")
+    try:
+        told = json.loads(done.files["result.json"])
+        log, symbol = str(told["log"]), str(told["symbol"])
+    except (KeyError, ValueError, TypeError):
+        raise BuildError(
+            f"the compiler ended without a result (exit code {done.code}): is the source endless?"
+        ) from None
+    if "kernel.cubin" not in done.files:
+        error = explain(log, source, "nvrtc")
+        if "was not found" in str(error):  # a header that a kernel may include, and this machine has not
+            raise GradingError(str(error))
+        raise error
+    return Code(done.files["kernel.cubin"], symbol)

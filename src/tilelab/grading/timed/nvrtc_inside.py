@@ -1,0 +1,36 @@
+"""Compiles one source with NVRTC, in a process of its own: reads ``job.json``, writes ``result.json`` and the code.
+
+It stands alone: it is copied into the folder where it runs.
+"""
+
+import ctypes
+import json
+from ctypes import byref, c_char_p, c_size_t, c_void_p, create_string_buffer
+from pathlib import Path
+
+
+def main() -> None:
+    """Compile."""
+    job = json.loads(Path("job.json").read_text())
+    for beside in Path(job["library"]).parent.glob("libnvrtc-builtins.so*"):  # which the library looks for by name
+        ctypes.CDLL(str(beside), mode=ctypes.RTLD_GLOBAL)
+    library, program = ctypes.CDLL(job["library"]), c_void_p()
+    source, name = Path(job["file"]).read_bytes(), job["name"].encode()
+    library.nvrtcCreateProgram(byref(program), source, job["file"].encode(), 0, None, None)
+    library.nvrtcAddNameExpression(program, name)
+    options = (c_char_p * len(job["options"]))(*(option.encode() for option in job["options"]))
+    failed = library.nvrtcCompileProgram(program, len(job["options"]), options)
+    size, symbol = c_size_t(), c_char_p()
+    library.nvrtcGetProgramLogSize(program, byref(size))
+    log = create_string_buffer(size.value)
+    library.nvrtcGetProgramLog(program, log)
+    if not failed and not library.nvrtcGetLoweredName(program, name, byref(symbol)):
+        library.nvrtcGetCUBINSize(program, byref(size))
+        code = create_string_buffer(size.value)
+        library.nvrtcGetCUBIN(program, code)
+        Path("kernel.cubin").write_bytes(code.raw)
+    told = {"log": log.value.decode(errors="replace"), "symbol": (symbol.value or b"").decode()}
+    Path("result.json").write_text(json.dumps(told))
+
+
+main()

@@ -1,0 +1,110 @@
+"""Running a bundle where the GPU is: needs the package, a GPU and a compiler, and nothing that knows a learner.
+
+Each outcome is written, signed, as soon as it is there. Started again after a crash, it goes on where it was.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BufferedRandom
+from pathlib import Path
+
+from tilelab.cudacpp.processes import Runner, Task, use_runner
+from tilelab.grading.errors import GradingError
+from tilelab.grading.timed.bundle import Bundle, read_results, result_line
+from tilelab.grading.timed.conductor import Conductor, Effort
+from tilelab.grading.timed.wanted import Measured
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One measurement of a run: ``kept`` where it was there already."""
+
+    wanted: str
+    measured: Measured
+    kept: bool
+
+
+def run_bundle(
+    bundle: Bundle,
+    results: Path,
+    which: str = "0",
+    effort: Effort | None = None,
+    waiting: Callable[[], None] = lambda: None,
+) -> Iterator[Ran]:
+    """Measure what a bundle wants, and yield each as it is done.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        What to measure.
+    results : path
+        Where signed outcomes go, a line each. What stands there already is kept, unless the device was in the way.
+    which : str
+        A GPU's number, or ``emulated``.
+    effort : Effort, optional
+        How long to measure.
+    waiting : callable
+        Called once if another run holds the device.
+
+    Raises
+    ------
+    GradingError
+        The device cannot be used, or the file holds results of something else.
+    """
+    emulated = which == "emulated"
+    found = read_results(results, bundle.key, bundle.number) if results.exists() else {}
+    done = {
+        wanted: measured
+        for wanted, measured in found.items()
+        if measured.outcome != "undecided" and measured.emulated == emulated
+    }
+    for wanted, measured in done.items():
+        yield Ran(wanted, measured, True)
+    waits = [wanted for wanted in bundle.wanted if wanted not in done]
+    if not waits:
+        return
+    with ExitStack() as stack:
+        if runner := _sandbox(needed=emulated):
+            stack.enter_context(use_runner(runner))
+        out = stack.enter_context(_appending(results))
+        conductor = stack.enter_context(Conductor(which, effort, bundle.thresholds.ceilings, waiting))
+        for wanted in waits:
+            marks = {
+                mark
+                for cell in bundle.cells(wanted)
+                for mark in bundle.thresholds.marks(cell, conductor.device["name"])
+            }
+            measured = conductor.measure(bundle.wanted[wanted], sorted(marks))
+            out.write(result_line(bundle, wanted, measured).encode())
+            out.flush()
+            os.fsync(out.fileno())
+            yield Ran(wanted, measured, False)
+
+
+def _appending(results: Path) -> BufferedRandom:
+    """Open a results file to go on; a line that was left half written is cut off."""
+    descriptor = os.open(results, os.O_RDWR | os.O_CREAT, 0o600)
+    opened = os.fdopen(descriptor, "r+b")
+    whole = opened.read().rfind(b"\n") + 1
+    opened.seek(whole)
+    opened.truncate()
+    return opened
+
+
+def _sandbox(needed: bool) -> Runner | None:
+    """Return the runner of the sandbox where there is one.
+
+    A GPU machine without one still compiles under limits; only what a CPU would run must be walled in.
+    """
+    from tilelab.grading.sandbox.emulation import run_inside
+    from tilelab.grading.sandbox.errors import SandboxError
+
+    try:
+        run_inside(Task(["true"]))
+    except (SandboxError, OSError) as error:
+        if needed:
+            raise GradingError(f"emulation runs learners' code on this CPU, so it needs the sandbox: {error}") from None
+        return None
+    return run_inside

@@ -1,0 +1,118 @@
+"""One measurement a GPU at a time, and what else the GPU is doing meanwhile."""
+
+import fcntl
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tilelab.grading.errors import GradingError
+
+#: NVML's reasons for low clocks that come from heat or the power supply: then a time is not the kernel's alone.
+SLOWED = {
+    0x08: "the hardware slows itself down",
+    0x20: "it is too hot (software)",
+    0x40: "it is too hot (hardware)",
+    0x80: "the power supply asks for less",
+}
+
+
+@contextmanager
+def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
+    """Hold a device's lock; give its file descriptor, for processes that must hold it too.
+
+    The lock is the kernel's own (`flock`): it is free again when its last holder is gone, however it went.
+
+    Parameters
+    ----------
+    device : str
+        What names the device on this machine.
+    waiting : callable
+        Called once if somebody else holds it.
+
+    Raises
+    ------
+    GradingError
+        The lock's file is not to be used.
+    """
+    file = Path(tempfile.gettempdir()) / f"tilelab-{''.join(c if c.isalnum() else '-' for c in device)}.lock"
+    try:
+        held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise GradingError(f"the lock {str(file)!r} cannot be used: {error.strerror}") from None
+    try:
+        if stat.S_IMODE(os.fstat(held).st_mode) != 0o666 and os.fstat(held).st_uid == os.getuid():
+            os.fchmod(held, 0o666)  # another user of this machine takes the same lock
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield held
+    finally:
+        os.close(held)
+
+
+class Watch:
+    """Reads a GPU's clocks and who uses it, by NVML; silent where ``nvidia-ml-py`` is not installed.
+
+    Attributes
+    ----------
+    name : str
+        What names the device on this machine, for its lock.
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        which = visible[ordinal] if ordinal < len(visible) and visible[ordinal] else str(ordinal)
+        self.name = f"gpu-{which}"
+        try:
+            import pynvml
+        except ImportError:
+            self._nvml: Any = None
+            return
+        self._nvml = pynvml
+        pynvml.nvmlInit()
+        by_number = which.isdigit()
+        self._gpu = (
+            pynvml.nvmlDeviceGetHandleByIndex(int(which)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(which)
+        )
+        self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
+
+    def state(self) -> dict[str, Any]:
+        """Return clocks (MHz), temperature (°C), power (W) and why clocks are low."""
+        if self._nvml is None:
+            return {}
+        nvml, gpu = self._nvml, self._gpu
+        reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
+        return {
+            "sm_mhz": int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+            "memory_mhz": int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
+            "celsius": int(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+            "watts": nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+            "slowed": [words for bit, words in SLOWED.items() if reasons & bit],
+        }
+
+    def driver(self) -> str:
+        """Return the driver's version."""
+        return "" if self._nvml is None else str(self._nvml.nvmlSystemGetDriverVersion())
+
+    def others(self, ours: set[int], patience: float = 2.0) -> int:
+        """Return how many processes on the GPU are not among ours.
+
+        A process that has just ended may be listed for a moment more. In a container the numbers of processes are
+        others than ours; then their count speaks.
+        """
+        if self._nvml is None:
+            return 0
+        end = time.monotonic() + patience
+        while True:
+            running = {int(one.pid) for one in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)}
+            extra = len(running - ours) if running & ours or not ours else max(0, len(running) - len(ours))
+            if not extra or time.monotonic() > end:
+                return extra
+            time.sleep(0.1)

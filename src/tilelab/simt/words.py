@@ -1,0 +1,11 @@
+"""Numbers in sentences."""
+
+
+def plural(count: int, word: str) -> str:
+    """``1 warp``, ``8 warps``; ``1,024 warps`` from a thousand on."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def article(number: int) -> str:
+    """``a`` or ``an``, as the number is spoken."""
+    return "an" if str(number)[0] == "8" or number in (11, 18) else "a"

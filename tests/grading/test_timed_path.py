@@ -1,0 +1,348 @@
+"""The whole path without a GPU: grade, export, run with a CPU in the GPU's place, import; what an import decides."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from classroom import hand_in, make_course, solved
+from click.testing import CliRunner
+
+from tilelab.cli.main import cli
+from tilelab.grading.cuda_answers import read_cuda
+from tilelab.grading.errors import GradingError
+from tilelab.grading.timed.bundle import make_bundle, read_bundle, result_line, write_bundle
+from tilelab.grading.timed.conductor import Conductor
+from tilelab.grading.timed.pending import FOLDER, Pending
+from tilelab.grading.timed.running import run_bundle
+from tilelab.grading.timed.thresholds import Thresholds, read_thresholds
+from tilelab.grading.timed.wanted import Candidate, Measured, Wanted, handed_in
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "autograder" / name) for name in ("tricks", "corpora")]
+
+from kernels import TILED, TILES, changed  # noqa: E402  (from the folder that was just put on the path)
+from tricks import CUDA_TRICKS, NO_SOURCE, PYTHON_TRICKS  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("timed")]
+
+NAIVE = Candidate("the coalesced naive kernel", "naive")
+TIMED = "practice_1_timed", "practice_1_explanation"
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A course with practice 1, which two learners have handed in, graded without a GPU. Tests work on copies."""
+    root = tmp_path_factory.mktemp("timed") / "course"
+    course = make_course(root, "practice", problems=["practice_1"])
+    wrong = 'kernel = r"""__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {}"""'
+    launch = '\nlaunch = {"grid": 1, "block": 1}'
+    for student, changes in {"ada": {}, "ben": {"practice_1_kernel_answer": wrong + launch}}.items():
+        hand_in(course, student, "practice", ("practice_1.ipynb", solved("practice_1", changes)))
+    results = {result.student: result for result in course.grade_all("practice", ["ada", "ben"], workers=2)}
+    assert (results["ada"].score, results["ada"].pending) == (6, 4)
+    assert (results["ben"].score, results["ben"].pending) == (2, 1)
+    return root
+
+
+@pytest.fixture
+def course(graded, tmp_path):
+    from tilelab.grading.course import Course
+
+    shutil.copytree(graded, tmp_path / "course")
+    return Course(tmp_path / "course")
+
+
+def grades(course):
+    with sqlite3.connect(course.root / "gradebook.db") as database:
+        rows = database.execute(
+            "select a.student_id, b.name, g.auto_score, g.manual_score, g.needs_manual_grade from grade g "
+            "join base_cell b on b.id = g.cell_id join submitted_notebook n on n.id = g.notebook_id "
+            "join submitted_assignment a on a.id = n.assignment_id"
+        ).fetchall()
+    return {(student, cell): rest for student, cell, *rest in rows}
+
+
+def as_if_measured(bundle, file, gain=1.45, name="NVIDIA H200", outcome="timed", words="", emulated=False):
+    """Write results as a GPU would have: every first candidate is so many times as fast as the others."""
+    lines = []
+    for number, wanted in bundle.wanted.items():
+        first, *others = (one.name for one in wanted.candidates)
+        samples = {first: [[0.3, 0.3, 0.3]] * 15} | {other: [[0.3 * gain] * 3] * 15 for other in others}
+        about = {"ceilings": {"flops": 65e12, "bandwidth": 4.2e12}, "seconds": 2.0}
+        device = {"name": name, "emulated": emulated}
+        found = Measured(outcome, words, device, wanted.shape, samples if outcome == "timed" else {}, about)
+        lines.append(result_line(bundle, number, found))
+    file.write_text("".join(lines))
+    return file
+
+
+def calibrate(course, full=1.3):
+    from tilelab.grading.timed.thresholds import FILE, with_device
+
+    entry = {"name": "NVIDIA H200", "date": "2026-11-30", "driver": "", "fp32_tflops": 65.0, "copy_tb_s": 4.2}
+    with_device(course.root / FILE, entry | {"practice_1_timed": {"full": full, "half": 1.1}})
+
+
+def invoke(*arguments):
+    done = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
+    return done.exit_code, done.output
+
+
+def test_the_whole_path_with_a_cpu_in_the_gpus_place_decides_nothing(course, tmp_path):
+    before = grades(course)
+    bundle, results = tmp_path / "b.json", tmp_path / "r.jsonl"
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", bundle)
+    assert (code, "3 jobs, 2 measurements" in said) == (0, True), said
+    assert not {"ada", "ben"} & set(bundle.read_text().replace('"', " ").split())
+    code, said = invoke("jobs", "run", bundle, "--out", results, "--device", "emulated", "--json")
+    assert code == 0, said
+    rows = json.loads(said.splitlines()[0])["rows"]
+    assert [row["outcome"] for row in rows] == ["timed", "timed"]
+    code, said = invoke("jobs", "import", results, "--course", course.root, "--json")
+    assert code == 0, said
+    assert [row["decided"] for row in json.loads(said)["rows"]] == [False] * 3
+    assert "stood in for the GPU" in said
+    assert grades(course) == before
+
+
+def test_an_import_decides_what_waited_once_and_changes_nothing_else(course, tmp_path):
+    calibrate(course)
+    before = grades(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice"), tmp_path / "r.jsonl")
+    settled = {(one.student, one.cell): one for one in pending.settle(file)}
+    assert all(one.decided for one in settled.values()), settled
+    after = grades(course)
+    assert after["ada", "practice_1_timed"] == [3.0, None, 0]
+    assert after["ada", "practice_1_explanation"] == [2.0, None, 0]
+    assert after["ben", "practice_1_explanation"] == [2.0, None, 0]
+    decided = {("ada", TIMED[0]), ("ada", TIMED[1]), ("ben", TIMED[1])}
+    assert set(settled) == decided
+    assert {key: row for key, row in after.items() if key not in decided} == {
+        key: row for key, row in before.items() if key not in decided
+    }
+    ada = next(result for result in course.results("practice") if result.student == "ada")
+    assert (ada.score, ada.pending) == (10, 0)
+    page = (course.root / "feedback" / "ada" / "practice" / "practice_1.html").read_text()
+    assert "tilelab-roofline" in page
+    assert "all points from 1.3, half from 1.1" in page
+    again = list(pending.settle(file))
+    assert [one.decided for one in again] == [False] * 3
+    assert {one.words for one in again} == {"it was decided before: nothing is changed"}
+    assert grades(course) == after
+    assert course.grade("practice", "ada").status == "kept"
+    with pytest.raises(GradingError, match="nothing to export"):
+        pending.export("practice")
+
+
+@pytest.mark.parametrize(("gain", "points"), [(1.0, 0.0), (1.2, 1.5), (1.31, 3.0)])
+def test_points_follow_the_gain_that_was_measured(course, tmp_path, gain, points):
+    calibrate(course)
+    pending = Pending(course)
+    list(pending.settle(as_if_measured(pending.export("practice", ["ada"]), tmp_path / "r.jsonl", gain)))
+    assert grades(course)["ada", "practice_1_timed"][0] == points
+
+
+def test_what_is_refused_earns_nothing_and_what_is_undecided_waits(course, tmp_path):
+    calibrate(course)
+    pending = Pending(course)
+    bundle = pending.export("practice")
+    list(
+        pending.settle(as_if_measured(bundle, tmp_path / "r.jsonl", outcome="undecided", words="the device is shared"))
+    )
+    assert grades(course)["ada", "practice_1_timed"] == [0.0, None, 1]
+    list(pending.settle(as_if_measured(bundle, tmp_path / "r.jsonl", outcome="refused", words="C[0,0] is nan")))
+    assert grades(course)["ada", "practice_1_timed"] == [0.0, None, 0]
+
+
+def test_on_a_device_that_is_not_calibrated_points_wait_unless_the_shipped_ratios_are_accepted(course, tmp_path):
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice"), tmp_path / "r.jsonl", name="a toaster")
+    timed = next(one for one in pending.settle(file) if one.cell == "practice_1_timed")
+    assert not timed.decided
+    assert "a toaster is not calibrated" in timed.words
+    timed = next(one for one in Pending(course, accept_shipped=True).settle(file) if one.cell == "practice_1_timed")
+    assert (timed.decided, timed.after) == (True, 3.0)
+    assert "as shipped" in timed.words
+
+
+def test_a_submission_handed_in_since_is_not_decided(course, tmp_path):
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice"), tmp_path / "r.jsonl")
+    handed_in_now = course.root / "submitted" / "ada" / "practice" / "practice_1.ipynb"
+    handed_in_now.write_text(handed_in_now.read_text() + "\n")
+    before = grades(course)
+    settled = {one.student: one for one in pending.settle(file)}
+    assert "another submission was handed in since" in settled["ada"].words
+    assert settled["ben"].decided
+    assert {key: row for key, row in grades(course).items() if key[0] == "ada"} == {
+        key: row for key, row in before.items() if key[0] == "ada"
+    }
+
+
+def test_what_a_person_has_graded_meanwhile_stays(course, tmp_path):
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice"), tmp_path / "r.jsonl")
+    with course.gradebook() as gradebook:
+        gradebook.find_grade("practice_1_timed", "practice_1", "practice", "ada").manual_score = 2.5
+        gradebook.db.commit()
+    settled = {(one.student, one.cell): one for one in pending.settle(file)}
+    assert "a person has graded it" in settled["ada", "practice_1_timed"].words
+    assert grades(course)["ada", "practice_1_timed"][1] == 2.5
+
+
+def test_foreign_and_changed_results_are_refused(course, tmp_path):
+    pending = Pending(course)
+    bundle = pending.export("practice")
+    file = as_if_measured(bundle, tmp_path / "r.jsonl")
+    before = grades(course)
+    foreign = make_bundle(b"x" * 32, [("practice_1_timed", next(iter(bundle.wanted.values())))], Thresholds({}))
+    with pytest.raises(GradingError, match="did not export"):
+        list(pending.settle(as_if_measured(foreign, tmp_path / "f.jsonl")))
+    file.write_text(file.read_text().replace("0.3,", "0.2,"))
+    code, said = invoke("jobs", "import", file, "--course", course.root)
+    assert (code, "was changed since it was signed" in said) == (1, True)
+    (tmp_path / "n").write_text("nothing")
+    with pytest.raises(GradingError, match="holds no results"):
+        list(pending.settle(tmp_path / "n"))
+    shutil.rmtree(course.root / FOLDER)
+    with pytest.raises(GradingError, match="did not export"):
+        list(pending.settle(file))
+    assert grades(course) == before
+
+
+def test_pending_says_where_there_is_no_gpu_how_to_go_on(course):
+    code, said = invoke("grade", "practice", "--pending", "--course", course.root)
+    assert code == 1
+    assert "3 parts of 2 submissions wait for a GPU" in said
+    assert "tilelab jobs export practice" in said
+
+
+def test_where_there_is_a_device_grading_does_all_three(course, monkeypatch):
+    """The command, with a CPU in the GPU's place: it measures, and decides nothing."""
+    from tilelab.cudacpp import device
+    from tilelab.grading.timed import complete as module
+
+    monkeypatch.setattr(device, "gpu_missing", lambda: None)
+    monkeypatch.setattr(module.complete, "__defaults__", ("emulated", False))
+    before = grades(course)
+    code, said = invoke("grade", "practice", "--pending", "--course", course.root, "--json")
+    assert code == 0, said
+    rows = json.loads(said)["rows"]
+    assert [row["decided"] for row in rows] == [False] * 3
+    assert all("stood in for the GPU" in row["what to know"] for row in rows)
+    code, said = invoke("grade", "practice", "--course", course.root, "--json")
+    assert [row["pending"] for row in json.loads(said)["rows"]] == [4, 1]
+    assert grades(course) == before
+
+
+# ---- running
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    """A device that a CPU stands in for."""
+    from tilelab.cudacpp.processes import use_runner
+    from tilelab.grading.sandbox.emulation import run_inside
+
+    with use_runner(run_inside), Conductor("emulated") as conductor:
+        yield conductor
+
+
+def wanted(source, launch=TILES):
+    return Wanted((1024, 1024, 1024), (handed_in("yours", read_cuda(source, launch)), NAIVE))
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "words"),
+    [
+        (TILED, "timed", ""),
+        (changed(TILED, ("shA[ti][k] * shB[k][tj]", "shA[ti][k]")), "refused", "elements are wrong"),
+        (changed(TILED, ("float acc = 0.0f;", "float acc = 0.0f")), "refused", "line 10: float acc"),
+        ('#include "/etc/passwd"\n' + TILED, "refused", "a kernel may include"),
+    ],
+    ids=["right", "wrong", "does not compile", "a file of the machine"],
+)
+def test_a_kernel_is_right_on_every_shape_or_is_not_timed(emulated, source, outcome, words):
+    found = emulated.measure(wanted(source))
+    assert found.outcome == outcome, found.words
+    assert words in found.words
+    assert found.emulated
+
+
+def test_a_second_kernel_of_a_learner_that_is_wrong_is_left_out(emulated):
+    mine = handed_in("your tiled kernel", read_cuda(changed(TILED, ("acc +=", "acc =")), TILES))
+    one = wanted(TILED)
+    found = emulated.measure(replace(one, candidates=(one.candidates[0], mine, NAIVE)))
+    assert found.outcome == "timed"
+    assert list(found.samples) == ["yours", NAIVE.name]
+    assert "your tiled kernel" in found.about["dropped"]
+
+
+def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monkeypatch):
+    from tilelab.grading.timed import conductor as module
+
+    class Fragile(module.Companion):
+        went = 0
+
+        def ask(self, question, *more, **options):
+            self.went += question["do"] == "go"
+            if self.went == 3:
+                os.kill(self.pid, signal.SIGKILL)
+            return super().ask(question, *more, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "Companion", Fragile)
+        found = emulated.measure(wanted(TILED))
+    assert (found.outcome, "the kernel is lost" in found.words) == ("refused", True)
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path):
+    said = read_thresholds(ROOT / "autograder" / "thresholds.toml")
+    two = [("practice_1_timed", wanted(TILED)), ("practice_1_timed", wanted(TILED, {**TILES, "shared": 64}))]
+    bundle = make_bundle(b"k" * 32, two, said)
+    write_bundle(bundle, tmp_path / "b.json")
+    results = tmp_path / "r.jsonl"
+    run = run_bundle(read_bundle(tmp_path / "b.json"), results, "emulated")
+    assert not next(run).kept
+    run.close()  # as a crash after the first one would
+    with results.open("a") as file:
+        file.write('{"half a li')
+    again = list(run_bundle(bundle, results, "emulated"))
+    assert [one.kept for one in again] == [True, False]
+    assert len(results.read_text().splitlines()) == 2
+    assert all(one.kept for one in run_bundle(bundle, results, "emulated"))
+
+
+# ---- tricks
+
+
+def test_the_corpus_has_every_known_trick():
+    assert {trick.row for trick in (*CUDA_TRICKS, *PYTHON_TRICKS, *NO_SOURCE)} == set(range(35))
+    assert all(trick.why for trick in NO_SOURCE)
+
+
+@pytest.mark.parametrize("row", [16, 22, 24, 25, 33])
+def test_tricks_that_a_cpu_can_run_come_out_as_designed(emulated, row):
+    from try_all import LARGE, SMALLER
+
+    trick = next(trick for trick in CUDA_TRICKS if trick.row == row)
+    found = emulated.measure(wanted(trick.source.replace(LARGE, SMALLER), trick.launch))
+    assert found.outcome == "refused"
+
+
+def test_python_tricks_earn_nothing():
+    from try_all import python_tricks
+
+    rows = list(python_tricks())
+    assert len(rows) == len(PYTHON_TRICKS)
+    assert [row["trick"] for row in rows if not row["ok"]] == []

@@ -1,0 +1,477 @@
+"""The pieces of timed judging that need no GPU: inputs, tolerances, thresholds, bundles, decisions, locks."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilelab.cudacpp.errors import BuildError
+from tilelab.grading.errors import GradingError
+from tilelab.grading.python_kernels import form_fault
+from tilelab.grading.timed.arrays import FILL, GUARD, POISON, STARTS, Arena, uniform
+from tilelab.grading.timed.bundle import (
+    bundle_key,
+    key_of,
+    make_bundle,
+    number_in,
+    read_bundle,
+    read_results,
+    result_line,
+    write_bundle,
+)
+from tilelab.grading.timed.calibrate import spread
+from tilelab.grading.timed.channel import Companion, Lost
+from tilelab.grading.timed.comparer import Comparer, allowed_roundings
+from tilelab.grading.timed.cubin import files_fault
+from tilelab.grading.timed.report import drawing, row_of
+from tilelab.grading.timed.thresholds import LINE, Mark, Thresholds, checked, read_thresholds, scaled, with_device
+from tilelab.grading.timed.wanted import Candidate, Measured, Wanted, read_measured, read_wanted
+from tilelab.grading.timed.watch import one_at_a_time
+from tilelab.grading.timing import by_gain, by_nearness
+
+THRESHOLDS = Path(__file__).parents[2] / "autograder" / "thresholds.toml"
+CEILINGS = {"flops": 65e12, "bandwidth": 4.2e12}
+
+
+def measured(yours, theirs, outcome="timed", words="", rounds=15, **device):
+    samples = {
+        "yours": [[yours * (1 + 0.001 * (i % 3)), yours, yours] for i in range(rounds)],
+        "the coalesced naive kernel": [[theirs * (1 + 0.001 * (i % 2)), theirs, theirs] for i in range(rounds)],
+    }
+    about = {"ceilings": CEILINGS, "seconds": 3.0, "clocks": [{"sm_mhz": 1980}]}
+    device = {"name": "NVIDIA H200", "emulated": False, **device}
+    return Measured(outcome, words, device, (1024, 1024, 1024), samples if outcome == "timed" else {}, about)
+
+
+MARK = Mark(1.3, 1.1, 0.3, "calibrated on NVIDIA H200")
+
+
+# ---- inputs
+
+
+def test_the_same_numbers_come_from_the_kernel_and_from_the_cpu():
+    made = np.empty(1000, np.float32)
+    for seed in (0, 1, 2**64 - 1, 0xDEADBEEFCAFEF00D):
+        FILL(made, 1000, seed)
+        assert np.array_equal(made, uniform(1000, seed))
+
+
+def test_inputs_are_spread_over_the_interval_and_seeds_differ():
+    x = uniform(100_000, 7).astype(np.float64)
+    assert -1 <= x.min() < -0.999
+    assert 0.999 < x.max() < 1
+    assert abs(x.mean()) < 0.01
+    assert abs(x.var() - 1 / 3) < 0.01
+    assert abs(np.corrcoef(x, uniform(100_000, 8))[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (17, 19, 35), (64, 48, 80)])
+@pytest.mark.parametrize("start", [0, 5, STARTS])
+def test_an_arena_is_its_three_matrices_and_guards_around_them(shape, start):
+    place = Arena(shape, start)
+    arena = np.zeros(place.total, np.float32)
+    for matrix in place.matrices(arena):
+        assert matrix.base is not None
+        matrix += 1
+    for guard in place.guards(arena):
+        assert guard.size >= GUARD
+        guard += 1
+    assert (arena == 1).all()
+    assert all(position % 128 == 0 for position in place.places)
+
+
+# ---- the comparer
+
+
+def left_by(kernel, shape=(33, 17, 40), seeds=(5, 6)):
+    """An arena as a kernel, a function of A, B, C and the whole arena, leaves it."""
+    place = Arena(shape, 3)
+    arena = np.full(place.total, POISON, np.uint32).view(np.float32)
+    a, b, c = place.matrices(arena)
+    a[...], b[...] = uniform(a.size, seeds[0]).reshape(a.shape), uniform(b.size, seeds[1]).reshape(b.shape)
+    kernel(a, b, c, arena)
+    return arena
+
+
+def right(a, b, c, arena):
+    c[...] = a @ b
+
+
+def cut(x, bits):
+    return (x.view(np.uint32) & np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)).view(np.float32)
+
+
+def below(a, b, c, arena):
+    right(a, b, c, arena)
+    arena[Arena((33, 17, 40), 3).places[2] - 1] = 0
+
+
+def behind(a, b, c, arena):
+    right(a, b, c, arena)
+    arena[-1] = 0
+
+
+def not_a_number(a, b, c, arena):
+    right(a, b, c, arena)
+    c[3, 4] = np.nan
+
+
+def one_off(a, b, c, arena):
+    right(a, b, c, arena)
+    c[3, 4] += 1e-3
+
+
+def zeroed(a, b, c, arena):
+    a[...] = c[...] = 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (right, ""),
+        (lambda a, b, c, arena: None, r"C\[0,0\] is nan"),
+        (not_a_number, r"C\[3,4\] is nan, .* 1 of 561 elements are wrong"),
+        (one_off, r"C\[3,4\] is .* 1 of 561 elements are wrong"),
+        (zeroed, "changed its input A"),
+        (below, "wrote outside C"),
+        (behind, "wrote outside C"),
+        (lambda a, b, c, arena: right(cut(a, 10), cut(b, 10), c, arena), "elements are wrong"),
+        (lambda a, b, c, arena: right(cut(a, 7), cut(b, 7), c, arena), "elements are wrong"),
+    ],
+    ids=["right", "nothing", "nan", "one off", "zeroed", "below", "behind", "TF32", "bfloat16"],
+)
+def test_what_a_worker_left_is_compared_whole(kernel, words, tmp_path):
+    file = tmp_path / "arena"
+    left_by(kernel).tofile(file)
+    said = Comparer("emulated").fault(str(file), (33, 17, 40), 3, [5, 6])
+    assert re.search(words, said) if words else said == ""
+
+
+@pytest.mark.parametrize("K", [1, 64, 1024])
+def test_the_tolerance_lets_float32_pass_in_any_order_and_stops_tf32(K):
+    a, b = uniform(256 * K, 1).reshape(256, K), uniform(K * 256, 2).reshape(K, 256)
+    exact, scale = a.astype(np.float64) @ b.astype(np.float64), np.abs(a).astype(np.float64) @ np.abs(b)
+    allowed = allowed_roundings(K) * 2.0**-24 * scale + 1e-37
+    one_by_one = np.zeros((256, 256), np.float32)
+    for k in range(K):
+        one_by_one += a[:, k : k + 1] * b[k : k + 1]
+    assert (np.abs(one_by_one - exact) <= allowed).all()
+    assert (np.abs(a @ b - exact) <= allowed).all()
+    if K == 1024:
+        assert not (np.abs(cut(a, 10).astype(np.float64) @ cut(b, 10).astype(np.float64) - exact) <= allowed).all()
+
+
+# ---- sources
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '#include "/etc/passwd"',
+        "#include </etc/passwd>",
+        '#inc\\\nlude "/etc/passwd"',
+        "%:include </etc/passwd>",
+        "# /* */ include </etc/passwd>",
+        "#define F </etc/passwd>\n#include F",
+        "#if __has_include(</etc/passwd>)\n#endif",
+        '#embed "/etc/passwd"',
+        'asm(".include \\"/etc/passwd\\"");',
+        "#include <../../etc/passwd>",
+    ],
+)
+def test_a_source_cannot_ask_for_files_of_the_machine(source):
+    assert files_fault(source)
+
+
+def test_a_source_may_include_what_kernels_include():
+    assert files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\n",
+        "import numpy as np\nnp.allclose = print\n",
+        "x = [print()]\n",
+        "class matmul: pass\n",
+        "def f(x=print()): pass\n",
+        "@print\ndef f(): pass\n",
+        "@cuda.jit(print())\ndef f(): pass\n",
+        "from numpyx import y\n",
+        "def plain(): pass\n",
+        "x: print()\ny: int = print()\n",
+    ],
+)
+def test_a_python_source_is_a_kernel_and_nothing_else(source):
+    assert "is not part of a kernel" in form_fault("from tilelab.simt import cuda\n" + source)
+
+
+def test_a_python_kernel_may_have_imports_constants_and_functions():
+    source = '"""Mine."""\nimport math\nfrom numba import cuda, float32\nTILE, T2 = 16, 2 ** 4\n'
+    assert form_fault(source + "@cuda.jit\ndef f(x): pass\n@cuda.jit(device=True)\ndef g(x, n=TILE): pass\n") == ""
+
+
+# ---- thresholds
+
+
+def test_the_course_has_thresholds_for_its_timed_parts():
+    said = read_thresholds(THRESHOLDS)
+    assert set(said.parts) == {"practice_1_timed", "practice_1_explanation", "practice_7_timed"}
+    assert said.mark("practice_1_timed", "a toaster") is None
+    assert said.mark("practice_1_timed", "a toaster", accept_shipped=True).full == 1.3
+
+
+def test_thresholds_come_nearer_to_1_where_the_course_gains_less():
+    assert scaled(1.3, 1.44, 1.44) == 1.3
+    assert scaled(1.3, 1.44, 1.443) == 1.3
+    assert scaled(1.3, 1.44, 1.22) == 1.15
+    assert scaled(1.1, 1.44, 2.0) == 1.25
+
+
+def test_a_calibrated_device_is_written_below_the_line_and_read_again(tmp_path):
+    file = tmp_path / "thresholds.toml"
+    file.write_text(THRESHOLDS.read_text())
+    head = file.read_text().partition(LINE)[0]
+    entry = {"name": 'a "card"', "date": "2026-11-30", "driver": "1", "fp32_tflops": 10.0, "copy_tb_s": 1.0}
+    for gain in (1.2, 1.44):  # a second time it takes the first one's place
+        with_device(file, entry | {"practice_1_timed": {"gain": gain, "spread": 0.01, "full": gain, "half": 1.05}})
+    said = read_thresholds(file)
+    assert file.read_text().partition(LINE)[0] == head
+    assert said.mark("practice_1_timed", 'a "card"') == Mark(1.44, 1.05, 0.0, 'calibrated on a "card"')
+    assert said.mark("practice_7_timed", 'a "card"') is None
+    assert said.ceilings('a "card"') == {"flops": 1e13, "bandwidth": 1e12}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"p_timed": {"shape": [1, 2], "own": "a", "against": "b"}}, r"\[p_timed\] needs shape"),
+        (
+            {"p_timed": {"shape": [1, 2, 3], "own": "a", "against": "b", "full": 1.1, "half": 1.3, "gain": 2}},
+            "half < full",
+        ),
+        ({"device": [{"name": "x"}]}, "what `tilelab calibrate` writes"),
+    ],
+)
+def test_thresholds_that_cannot_be_meant_are_refused(said, words):
+    with pytest.raises(GradingError, match=words):
+        checked(said)
+
+
+def test_a_spread_is_between_the_5th_and_95th_percentile():
+    assert spread([1.0] * 20) == 0
+    assert spread([float(x) for x in range(1, 102)]) == pytest.approx(90 / 51)
+
+
+# ---- decisions
+
+
+@pytest.mark.parametrize(
+    ("gain", "share"), [(1.0, 0.0), (1.09, 0.0), (1.11, 0.5), (1.29, 0.5), (1.31, 1.0), (4.0, 1.0)]
+)
+def test_points_follow_the_gain(gain, share):
+    verdict = by_gain(measured(0.3, 0.3 * gain), MARK, "try A", "try B")
+    assert verdict.share == share
+    assert verdict.pending == 0
+    said = " ".join(verdict.lines)
+    assert "all points from 1.3, half from 1.1" in said
+    assert ("try A" in said, "try B" in said) == (share == 0, share == 0.5)
+
+
+def test_doubt_counts_for_the_learner():
+    found = measured(0.3, 0.3 * 1.3003)
+    assert found.gain("the coalesced naive kernel").high >= 1.3
+    assert by_gain(found, MARK, "", "").share == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "mark", "share", "pending", "words"),
+    [
+        (measured(1, 2, "refused", "for 1×1×1: C[0,0] is nan"), MARK, 0, 0, "is nan"),
+        (measured(1, 2, "undecided", "the device is shared"), MARK, 0, 1, "pending: the device is shared"),
+        (measured(1, 2), None, 0, 1, "not calibrated"),
+        (measured(1, 2, emulated=True), MARK, 0, 1, "stood in for the GPU"),
+        (measured(1, 2, "refused", "is nan", emulated=True), MARK, 0, 1, "stood in for the GPU"),
+    ],
+)
+def test_what_is_not_timed_is_refused_or_waits(found, mark, share, pending, words):
+    verdict = by_gain(found, mark, "", "")
+    assert (verdict.share, verdict.pending) == (share, pending)
+    assert words in " ".join(verdict.lines)
+
+
+@pytest.mark.parametrize(("told", "share"), [(1.5, 1), (1.2, 1), (0.9, 0), (5.0, 0), (None, 0)])
+def test_a_reported_ratio_is_compared_with_the_judges(told, share):
+    assert by_nearness(told, measured(1.0, 1.45), MARK, "ratio").share == share
+
+
+def test_the_report_draws_both_kernels_under_the_roof():
+    svg = drawing(measured(0.3, 0.42))
+    assert svg.count("TFLOP/s</text>") == 3
+    assert "yours: 7.1" in svg
+    assert drawing(measured(1, 2, "refused")) == ""
+    row = row_of("abcdef0123", measured(0.3, 0.42))
+    assert (row["samples"], row["SM MHz"], round(row["gain"], 2)) == (15, "1980–1980", 1.4)
+
+
+# ---- bundles
+
+WANTED = Wanted((64, 64, 64), (Candidate("yours", "", "source", {"grid": 1, "block": 1}), Candidate("it", "naive")))
+OTHER = Wanted((32, 32, 32), WANTED.candidates)
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    said = read_thresholds(THRESHOLDS)
+    return make_bundle(key_of(tmp_path / "jobs"), [("a_timed", WANTED), ("b_timed", WANTED), ("a_timed", OTHER)], said)
+
+
+def test_a_bundle_travels_and_what_is_equal_is_measured_once(bundle, tmp_path):
+    file = tmp_path / "bundle.json"
+    write_bundle(bundle, file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    read = read_bundle(file)
+    assert read == bundle
+    assert len(read.jobs) == 3
+    assert len(read.wanted) == 2
+    assert read.cells(WANTED.digest) == ["a_timed", "b_timed"]
+    assert len({job.token for job in read.jobs}) == 3
+
+
+def test_the_key_is_made_once_and_nobody_else_reads_it(tmp_path):
+    key = key_of(tmp_path / "jobs")
+    assert key_of(tmp_path / "jobs") == key
+    assert (tmp_path / "jobs" / "key").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "jobs" / "key").chmod(0o644)
+    with pytest.raises(GradingError, match="others can read"):
+        key_of(tmp_path / "jobs")
+
+
+@pytest.mark.parametrize("change", ["thresholds", "wanted", "jobs", "number"])
+def test_a_changed_bundle_is_refused(bundle, tmp_path, change):
+    file = tmp_path / "bundle.json"
+    write_bundle(bundle, file)
+    body = json.loads(file.read_text())
+    body[change] = {"number": "0" * 32, "jobs": [], "wanted": {}, "thresholds": {}}[change]
+    file.write_text(json.dumps(body))
+    with pytest.raises(GradingError, match="was changed since it was exported"):
+        read_bundle(file)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"form": "else"}', "\x00"])
+def test_what_is_no_bundle_is_refused(tmp_path, text):
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(GradingError, match=r"bundle|JSON"):
+        read_bundle(tmp_path / "x")
+
+
+def test_results_come_back_as_they_were_measured(bundle, tmp_path):
+    found = measured(0.3, 0.42)
+    file = tmp_path / "results.jsonl"
+    file.write_text(result_line(bundle, WANTED.digest, found) + result_line(bundle, OTHER.digest, found)[:-9])
+    assert number_in(file) == bundle.number
+    key = bundle_key(key_of(tmp_path / "jobs"), bundle.number)
+    assert read_results(file, key, bundle.number) == {WANTED.digest: found}  # the half line does not count
+    assert list(read_results(file, key, bundle.number)[WANTED.digest].samples) == list(found.samples)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda body: body["measured"]["samples"][0][1][0].__setitem__(0, 1e-6), "was changed since it was signed"),
+        (lambda body: body.__setitem__("wanted", OTHER.digest), "was changed since it was signed"),
+        (lambda body: body.__setitem__("bundle", "0" * 32), "belongs to another bundle"),
+        (lambda body: body.__setitem__("signature", "00"), "was changed since it was signed"),
+        (lambda body: body.pop("wanted"), "was changed since it was signed"),
+    ],
+)
+def test_changed_results_are_refused_whole(bundle, tmp_path, change, words):
+    file = tmp_path / "results.jsonl"
+    body = json.loads(result_line(bundle, WANTED.digest, measured(0.3, 0.42)))
+    change(body)
+    file.write_text(result_line(bundle, OTHER.digest, measured(0.3, 0.4)) + json.dumps(body) + "\n")
+    with pytest.raises(GradingError, match=words):
+        read_results(file, bundle.key, bundle.number)
+
+
+def test_results_signed_for_another_bundle_do_not_fit(bundle, tmp_path):
+    other = make_bundle(key_of(tmp_path / "jobs"), [("a_timed", WANTED)], Thresholds({}))
+    file = tmp_path / "results.jsonl"
+    file.write_text(result_line(other, WANTED.digest, measured(0.3, 0.42)).replace(other.number, bundle.number))
+    with pytest.raises(GradingError, match="was changed since it was signed"):
+        read_results(file, bundle.key, bundle.number)
+
+
+@pytest.mark.parametrize("data", [None, {}, {"shape": [1, 2, 3], "candidates": []}, {"shape": "x", "candidates": [1]}])
+def test_what_is_no_measurement_is_refused(data):
+    with pytest.raises(GradingError):
+        read_wanted(data)
+    with pytest.raises(GradingError):
+        read_measured(data)
+
+
+# ---- processes
+
+HOLD = """
+import sys, time
+from tilelab.grading.timed.watch import one_at_a_time
+with one_at_a_time(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_lock_is_free_again_when_its_holder_is_killed(tmp_path, monkeypatch):
+    device = f"test-{os.getpid()}"
+    with subprocess.Popen([sys.executable, "-c", HOLD, device], stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        waited = []
+
+        def waiting():
+            waited.append(True)
+            holder.kill()
+
+        with one_at_a_time(device, waiting) as descriptor:
+            assert waited
+            assert not os.get_inheritable(descriptor)
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "tilelab-x.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(GradingError, match="cannot be used"), one_at_a_time("x"):
+        pass
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_process_that_does_not_answer_is_ended(tmp_path, monkeypatch):
+    (tmp_path / "sleeper.py").write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    companion = Companion("sleeper")
+    start = time.monotonic()
+    with pytest.raises(Lost, match="did not end") as lost:
+        companion.ask({"do": "anything"}, 0.3)
+    assert lost.value.late
+    assert time.monotonic() - start < 5
+    assert not Path("/proc", str(companion.pid)).exists()
+
+
+@pytest.mark.parametrize("body", ["import os; os._exit(3)", "print('{', flush=True)", "print('x' * 2000000)"])
+def test_a_process_that_answers_nonsense_is_lost(tmp_path, monkeypatch, body):
+    (tmp_path / "liar.py").write_text(body + "\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    with pytest.raises(Lost, match="its process ended"):
+        Companion("liar").ask({"do": "anything"}, 5)
+
+
+def test_a_build_error_is_told_for_a_file_of_the_machine():
+    from tilelab.grading.timed.cubin import compile_cubin
+
+    with pytest.raises(BuildError, match="a kernel may include"):
+        compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
