@@ -23,7 +23,6 @@ from deployment import Deployment, read_deployment, say  # noqa: E402  (from the
 from derived import write_derived  # noqa: E402
 
 import tilelab  # noqa: E402
-from tilelab.grading.budgets import FILE as LIMITS  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
 from tilelab.grading.exchange.bundle import read_folder  # noqa: E402
 from tilelab.grading.exchange.store import Store  # noqa: E402
@@ -101,8 +100,8 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
 
     from tilelab.grading.course import Course
 
-    for file in (CONFIG, LIMITS):
-        shutil.copy(AUTOGRADER / file, folder)
+    for file in (AUTOGRADER / CONFIG, *AUTOGRADER.glob("*.toml")):  # limits, thresholds
+        shutil.copy(file, folder)
     shutil.copy(of.file, folder / FILE)
     shutil.rmtree(folder / "checks", ignore_errors=True)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
