@@ -26,6 +26,7 @@ WORKDIR /srv/tilelab
 
 # Last, so that it is what is built unless told: no masters, no checks, only the configuration for learners and teachers.
 FROM base AS learner
+COPY --from=grader /opt/tilelab/etc/limits.toml etc/
 COPY --from=grader /opt/tilelab/etc/learner etc/learner
 COPY --from=grader /opt/tilelab/etc/teacher etc/teacher
 USER 1000

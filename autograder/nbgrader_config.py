@@ -7,9 +7,10 @@ What nbgrader calls the source is made from the masters: run ``tools/make_views.
 from pathlib import Path
 
 from tilelab.grading.nbgrader import configure
+from tilelab.grading.policy import FILE, read_policy
 
 c = get_config()  # noqa: F821  (nbgrader defines it)
-c.CourseDirectory.course_id = "tilelab"
+c.CourseDirectory.course_id = read_policy(Path(__file__).parent / FILE).course
 
 # What a learner finds in place of a solution: a comment, so that an untouched cell runs and shows nothing.
 c.ClearSolutions.code_stub = {"python": "# YOUR ANSWER HERE"}

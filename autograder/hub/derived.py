@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment
+from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+
+from tilelab.grading.budgets import FILE as LIMITS  # noqa: E402
 
 #: nbgrader's entries in JupyterLab that somebody does not need. *Formgrader* would frame a page that refuses to be
 #: framed, and show nothing: nobody has it, formgrader is a page of its own.
@@ -23,6 +27,7 @@ from tilelab.grading.exchange.plugins import configure
 c = get_config()
 {own}configure(c)
 c.CourseDirectory.course_id = {course!r}
+c.ContainedExecute.limits = {limits!r}  # Validate stops what grading would stop
 """
 OF_THE_GRADER = """\
 load_subconfig("nbgrader_config.py", path={folder!r})
@@ -36,11 +41,13 @@ c.ServerApp.jpserver_extensions = {extensions!r}
 
 def write_derived(of: Deployment) -> None:
     """Write what is below ``etc/``, anew."""
+    of.etc.mkdir(parents=True, exist_ok=True)
+    shutil.copy(HERE.parent / LIMITS, of.etc)
     for role in HIDDEN:
         folder = of.etc / role
         folder.mkdir(parents=True, exist_ok=True)
         own = OF_THE_GRADER.format(folder=str(of.course_folder)) if role == "grader" else ""
-        _write(folder / "nbgrader_config.py", NBGRADER.format(own=own, course=of.course))
+        _write(folder / "nbgrader_config.py", NBGRADER.format(own=own, course=of.course, limits=str(of.etc / LIMITS)))
         _write(folder / "jupyter_server_config.py", SERVER.format(extensions=_extensions(role)))
         hidden = {f"@jupyter/nbgrader:{name}": True for name in HIDDEN[role]}
         hidden |= {"@jupyterlab/apputils-extension:announcements": True}  # it would ask a server elsewhere for news

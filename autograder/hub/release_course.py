@@ -23,13 +23,14 @@ from deployment import Deployment, read_deployment, say  # noqa: E402  (from the
 from derived import write_derived  # noqa: E402
 
 import tilelab  # noqa: E402
-from tilelab.grading.budgets import FILE as LIMITS  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
 from tilelab.grading.exchange.bundle import read_folder  # noqa: E402
 from tilelab.grading.exchange.store import Store  # noqa: E402
 from tilelab.grading.policy import FILE, read_policy  # noqa: E402
 
 CONFIG = "nbgrader_config.py"
+#: Folders of learners' copies: they are handed out as assignments, not as chapters.
+ASSIGNMENTS = ("exercises", "practice")
 
 
 def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
@@ -69,10 +70,9 @@ def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
 
 
 def read_chapters(notebooks: Path) -> dict[str, bytes]:
-    """Return the chapters: notebooks at the top and what lies beside them, without the assignments' folders."""
-    assignments = {"exercises", "practice"}
-    files = read_folder(notebooks, [".ipynb_checkpoints", "__pycache__", ".*"])
-    return {name: content for name, content in files.items() if name.split("/")[0] not in assignments}
+    """Return the chapters, whose names begin with their numbers, and what lies beside them; no assignments."""
+    files = read_folder(notebooks, [".ipynb_checkpoints", "__pycache__", ".*", *ASSIGNMENTS])
+    return {name: content for name, content in files.items() if name[0].isdigit() or not name.endswith(".ipynb")}
 
 
 def make_course_folder(of: Deployment, repository: Path) -> list[str]:
@@ -100,8 +100,8 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
 
     from tilelab.grading.course import Course
 
-    for file in (CONFIG, LIMITS):
-        shutil.copy(AUTOGRADER / file, folder)
+    for file in (AUTOGRADER / CONFIG, *AUTOGRADER.glob("*.toml")):  # limits, thresholds
+        shutil.copy(file, folder)
     shutil.copy(of.file, folder / FILE)
     shutil.rmtree(folder / "checks", ignore_errors=True)
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))

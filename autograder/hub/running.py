@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from urllib.error import HTTPError, URLError
@@ -21,6 +22,8 @@ from tilelab.grading.errors import GradingError
 HERE = Path(__file__).resolve().parent
 #: Seconds until the hub must answer, and within which it ends when it is told to.
 START, END = 180.0, 60.0
+#: Names the course.toml to `jupyterhub_config.py`.
+MARK = "TILELAB_COURSE"
 
 
 class RunningHub:
@@ -78,7 +81,7 @@ class RunningHub:
         check_proxy()
         check_ports(self.of)
         command = [*self._before, sys.executable, "-m", "jupyterhub", "-f", str(HERE / "jupyterhub_config.py")]
-        variables = os.environ | environment(self.of) | {"TILELAB_COURSE": str(self.of.file)} | self._variables
+        variables = os.environ | environment(self.of) | {MARK: str(self.of.file)} | self._variables
         variables["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
         variables.pop("CONFIGPROXY_AUTH_TOKEN", None)
         with self.log.open("ab") as log:
@@ -112,12 +115,24 @@ class RunningHub:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        left = [one for one in started if one.is_running()]
-        for one in left:
-            one.terminate() if one.is_running() else None
-        for one in psutil.wait_procs(left, timeout=5)[1]:
-            one.kill()
         self._process = None
+        # A hub that ends while it is starting its proxy anew leaves one behind, which is nobody's child any more.
+        left = {one for one in (*started, *self._marked()) if one.is_running()}
+        for one in left:
+            with suppress(psutil.NoSuchProcess):
+                one.terminate()
+        for one in psutil.wait_procs(left, timeout=5)[1]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+    def _marked(self) -> list[psutil.Process]:
+        """Return the processes whose environment names this course, as the hub and its proxy have it from `start`."""
+        found = []
+        for one in psutil.process_iter():
+            with suppress(psutil.Error):
+                if one.environ().get(MARK) == str(self.of.file) and one.pid != os.getpid():
+                    found.append(one)
+        return found
 
     def last_words(self) -> str:
         """Return the end of the log."""

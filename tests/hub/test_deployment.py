@@ -169,4 +169,6 @@ def test_no_role_sees_a_page_that_shows_nothing(tmp_path):
     for role in ("learner", "teacher", "grader"):
         said = json.loads((of.etc / role / "labconfig" / "page_config.json").read_text())
         assert said["disabledExtensions"]["@jupyter/nbgrader:formgrader"] is True
+        assert str(of.etc / "limits.toml") in (of.etc / role / "nbgrader_config.py").read_text()
+    assert (of.etc / "limits.toml").is_file()
     assert (of.etc / "learner").stat().st_mode & 0o777 == 0o755

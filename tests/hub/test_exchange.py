@@ -1,13 +1,16 @@
 """The exchange through a real hub and proxy: each learner has their own, and the time is the service's."""
 
 import json
+import re
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hubs import PASSWORD
+from hubs import PASSWORD, ROOT
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.client import Client
@@ -36,9 +39,8 @@ def adas(exchanges):
 
 def test_everybody_sees_what_is_released_and_none_of_the_solutions(exchanges):
     for client in exchanges.values():
-        (found,) = client.released()
-        assert found["assignment"] == "exercises"
-        assert "exercise_1.ipynb" in found["files"]
+        released = {found["assignment"]: found["files"] for found in client.released()}
+        assert "exercise_1.ipynb" in released["exercises"]
         files = client.handed_out("exercises")
         assert all(b"SOLUTION" not in content for content in files.values())
 
@@ -52,7 +54,7 @@ def test_the_receipt_has_the_services_time(exchanges, adas):
 
 def test_another_learner_cannot_see_it(exchanges, adas):
     ben = exchanges["ben"]
-    assert ben.submissions() == []
+    assert {one.learner for one in ben.submissions()} <= {"ben"}
     with pytest.raises(GradingError, match="ben does not teach tiles"):
         ben.submitted(adas)
     with pytest.raises(GradingError, match="does not teach"):
@@ -162,3 +164,21 @@ def test_a_learner_may_not_rule_the_hub(people):
     assert people["ada"].ask("GET", "users").status_code == 403
     assert people["ada"].ask("GET", "users/ben").status_code in (403, 404)
     assert people["ada"].ask("POST", "groups/formgrade-tiles/users", json={"users": ["ada"]}).status_code == 403
+
+
+def test_a_course_that_is_released_again_is_unchanged(hub, exchanges):
+    before = exchanges["ada"].released(), exchanges["ada"].materials()
+    command = [sys.executable, str(ROOT / "autograder" / "hub" / "release_course.py"), "--course", str(hub.of.file)]
+    done = subprocess.run([*hub.before, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "exercises: unchanged" in done.stdout
+    assert "chapters: unchanged, version 1" in done.stdout
+    assert (exchanges["ada"].released(), exchanges["ada"].materials()) == before
+
+
+def test_chapters_are_chapters_alone(exchanges):
+    version, files = exchanges["ben"].materials()
+    assert version == 1
+    assert any(name.startswith("01-") for name in files)
+    assert "template.ipynb" not in files, "it is for authors"
+    assert not [name for name in files if re.search(r"solution|exercise|practice|check", name)]

@@ -61,7 +61,7 @@ def test_without_a_proxy_and_without_patience_the_words_say_what_to_do(hub, exch
 
 def test_a_hub_that_restarts_in_mid_submission_loses_nothing(hub, exchanges, monkeypatch):
     client = exchanges["ada"]
-    before = client.submissions()
+    before = client.submissions("exercises")
     monkeypatch.setattr(client, "_patience", 120.0)
     uploads = [InTheBackground(lambda: client.submit("exercises", LARGE)) for _ in range(3)]
     time.sleep(0.05)
@@ -70,7 +70,7 @@ def test_a_hub_that_restarts_in_mid_submission_loses_nothing(hub, exchanges, mon
     for upload in uploads:
         upload.join(120)
         assert upload.error is None
-    after = client.submissions()
+    after = client.submissions("exercises")
     assert after[: len(before)] == before, "what was there is there"
     assert len(after) == len(before) + 3, "each upload was kept once"
     assert {upload.result for upload in uploads if upload.result not in after} == set()

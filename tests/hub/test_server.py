@@ -104,7 +104,7 @@ def test_tls_in_front_of_the_hub(hub, tmp_path):
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted)
         )
         for path, words in (("hub/login", "Sign in"), ("services/exchange/health", "true")):
-            for _ in range(100):
+            for _ in range(300):
                 try:
                     answer = opener.open(f"https://{https}/{path}", timeout=30)
                     break

@@ -48,6 +48,8 @@ class Policy:
         It goes into the notebooks that are handed out, and is read from there again.
     accept_shipped : bool
         Whether timed points are decided by the thresholds as shipped on a device that is not calibrated.
+    course : str
+        The course's name.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -55,6 +57,7 @@ class Policy:
     late: Late = Late()
     key: str = ""
     accept_shipped: bool = False
+    course: str = "tilelab"
 
 
 def read_policy(file: Path) -> Policy:
@@ -99,6 +102,7 @@ def read_policy(file: Path) -> Policy:
         ),
         _key(file, said.get("numbers", {})),
         accept,
+        _course(said.get("course")),
     )
 
 
@@ -115,6 +119,11 @@ def _key(file: Path, said: Mapping[str, Any]) -> str:
     if switch and not key:
         raise GradingError(f'{file.name}: numbers.by_learner asks for a key: any text, such as key = "2027-spring"')
     return key if switch else ""
+
+
+def _course(said: Any) -> str:
+    """Return the course's name; whether it can be meant, who derives a hub from it says."""
+    return str(said.get("id", Policy.course)) if isinstance(said, dict) else Policy.course
 
 
 def _share(file: Path, name: str, value: Any) -> float:

@@ -23,8 +23,8 @@ TOKEN = "JUPYTERHUB_API_TOKEN"
 #: Seconds to try again, and that one try may take.
 PATIENCE = 60.0
 ONE_TRY = 60.0
-#: What proxies say while the service behind them is away.
-AWAY = frozenset({502, 503, 504})
+#: What proxies say while the service behind them is away, and the service itself while it is being ended.
+AWAY = frozenset({500, 502, 503, 504})
 
 
 class UnreachableError(GradingError):
