@@ -11,7 +11,7 @@ from tilelab.simt import tree
 from tilelab.simt.atomics import modify
 from tilelab.simt.lanes_pieces import Entry, Integers, Piece
 from tilelab.simt.masks import Mask, Value, merge
-from tilelab.simt.runtime import NeedsThreads
+from tilelab.simt.runtime import NeedsThreads, outside
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class View:
         name: str,
         base: Integers | None = None,
         address: int = 0,
+        sliced: bool = False,
     ) -> None:
         self.lanes, self.piece, self.element, self.data = lanes, piece, element, data
         self.offset, self.shape, self.strides, self.name = offset, shape, strides, name
@@ -51,9 +52,12 @@ class View:
         """First element of each lane's block, in shared memory."""
         self.address = address
         """Byte address of element 0."""
+        self.sliced = sliced
         self.item = element.dtype.itemsize
         self.ratio = self.item // piece.cell
         self.held = element.held if isinstance(element, Scalar) else None
+        self.limit = len(data) if base is None else len(data) // lanes.blocks
+        """Elements of the memory that one block sees here."""
 
     @property
     def size(self) -> Value:
@@ -66,11 +70,11 @@ class View:
     def merged(self, mask: Mask, old: Any) -> "View":
         """The view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
         if not isinstance(old, View) or old.data is not self.data or old.strides != self.strides:
-            raise NeedsThreads
+            raise NeedsThreads(f"{self.name} is one array in some threads and another in others")
         return type(self)(
             self.lanes, self.piece, self.element, self.data, merge(mask, self.offset, old.offset),
             tuple(merge(mask, a, b) for a, b in zip(self.shape, old.shape, strict=True)), self.strides, self.name,
-            self.base, self.address,
+            self.base, self.address, self.sliced or old.sliced,
         )  # fmt: skip
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
@@ -94,7 +98,7 @@ class View:
                 offset = offset + which * self.strides[axis]
         return type(self)(
             self.lanes, self.piece, self.element, self.data, offset, tuple(shape), tuple(strides), self.name,
-            self.base, self.address,
+            self.base, self.address, True,
         )  # fmt: skip
 
     # ---- addresses
@@ -138,12 +142,28 @@ class View:
         if mask is not None:
             flat = np.where(mask, flat, 0)
         at = flat if self.base is None else flat + self.base
-        cost = self.cost(flat, mask, place.site) if rt.checks else None
+        cost = None
+        if rt.checks:
+            cost = self.cost(flat, mask, place.site)
+        else:
+            self.inside(flat)
         made = Entry(at, cost, None)
         if key is not None:
             made.keep = (self, mask, index)
             rt.remember(place, key, made)
         return made
+
+    def inside(self, flat: Integers) -> None:
+        """Without checks: stop at what leaves the memory, at either end; within it, any element will do as on a GPU.
+
+        Raises
+        ------
+        IndexError
+            With the element's number.
+        """
+        bad = flat.view(np.uint64) >= self.limit
+        if bad.any():
+            raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
 
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
         """Requests, threads, wavefronts, phases, ways, sectors, bytes; the worst warp is kept in the tally."""
@@ -210,6 +230,8 @@ class View:
         flat = self.flat(index, mask, place.site)
         if isinstance(flat, np.ndarray):
             return None
+        if not rt.checks:
+            self.inside(np.full(1, int(flat)))
         if rt.checks and self.piece.space == "global":
             threads, warps = rt.population(mask)
             tally = rt.ledger.tallies[place.site.number]

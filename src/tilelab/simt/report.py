@@ -80,10 +80,10 @@ class Traffic:
 
     array: str
     loaded: int
-    """Wanted by threads, each its own."""
+    """Wanted by threads, each its own; an atomic loads its element and stores it."""
     stored: int
     moved: int
-    """In sectors, requests of warps added up; caches answer part of it."""
+    """In sectors, requests of warps added up, those of an atomic for both ways; caches answer part of it."""
     minimum: int
     """Every element touched, once for reading and once for writing."""
 
@@ -287,7 +287,7 @@ def _traffic(run: Launch, ledger: Ledger, seen: Seen) -> list[Traffic]:
         for site, tally in zip(run.program.sites, ledger.tallies, strict=True):
             if site.space != "global" or memory.name not in site.roots:
                 continue
-            moved += tally.sectors * SECTOR
+            moved += tally.sectors * SECTOR * (2 if site.kind == "atomic" else 1)
             loaded += tally.threads * item * (site.kind != "write")
             stored += tally.threads * item * (site.kind != "read")
         minimum = int(read.sum() + written.sum()) * item

@@ -177,7 +177,7 @@ class Phases:
         if self.launch.blocks == 1:
             return []
         against = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
-        for entry in log:
+        for entry in sorted(log, key=lambda e: (e.path, e.thread)):
             if entry.piece.space != "global" or not entry.piece.logged:
                 continue
             for kind in against[entry.kind]:
