@@ -287,7 +287,7 @@ class Lanes(Findings):
     def charge(self, site: tree.Site, entry: Entry) -> None:
         """Add what an access cost to its place."""
         assert entry.cost is not None
-        requests, threads, wavefronts, phases, ways, sectors, used = entry.cost
+        requests, threads, wavefronts, phases, ways, sectors, used, least, meet = entry.cost
         tally, times = self.ledger.tallies[site.number], entry.count
         tally.requests += requests * times
         tally.threads += threads * times
@@ -296,6 +296,8 @@ class Lanes(Findings):
         tally.ways = max(tally.ways, ways)
         tally.sectors += sectors * times
         tally.used += used * times
+        tally.least += least * times
+        tally.meet = max(tally.meet, meet)
 
     def remember(self, place: Place, key: tuple[int, ...], entry: Entry) -> None:
         """Keep an access's addresses, within the bytes allowed."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.hardware.banks import bank_counts
-from tilelab.hardware.sectors import warp_traffic
+from tilelab.hardware.sectors import SECTOR, warp_traffic
 from tilelab.simt import tree
 from tilelab.simt.atomics import modify
 from tilelab.simt.lanes_pieces import Entry, Integers, Piece
@@ -166,25 +166,32 @@ class View:
             raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
 
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
-        """Requests, threads, wavefronts, phases, ways, sectors, bytes; the worst warp is kept in the tally."""
+        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet.
+
+        The worst warp is kept in the tally.
+        """
         rt = self.lanes
         rows = rt.rows(flat * self.item + self.address, 0)
         active = rt.active(mask)
         threads = rt.population(mask)[0]
         tally = rt.ledger.tallies[site.number]
+        meet = most_alike(rows, active) if site.kind == "atomic" else 0
         if self.piece.space == "shared":
             phases, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
             requests = int(np.count_nonzero(ways))
             worst = int(wavefronts.max())
             if worst > tally.worst:
                 tally.worst, tally.example = worst, rt.example(rows, active, int(wavefronts.argmax()))
-            return requests, threads, int(wavefronts.sum()), int(phases.sum()), int(ways.max()), 0, threads * self.item
+            passes = int(wavefronts.sum()), int(phases.sum()), int(ways.max())
+            return requests, threads, *passes, 0, threads * self.item, 0, meet
         sectors, distinct = warp_traffic(rows, self.item, active)
         worst = int(sectors.max())
         if worst > tally.worst:
             tally.worst, tally.example = worst, rt.example(rows, active, int(sectors.argmax()))
         requests = int(np.count_nonzero(sectors))
-        return requests, threads, 0, 0, 0, int(sectors.sum()), int(distinct.sum()) * self.item
+        used = distinct * self.item
+        least = int((-(-used // SECTOR)).sum())
+        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet
 
     def cells(self, at: Integers) -> list[Integers]:
         """The cells that elements are made of."""
@@ -239,6 +246,7 @@ class View:
             tally.threads += threads
             tally.sectors += warps
             tally.used += warps * self.item
+            tally.least += warps
             if not tally.worst:
                 tally.worst = 1
                 address = int(flat) * self.item + self.address
@@ -324,6 +332,12 @@ class View:
         out[lanes] = old
         assert self.held is not None
         return out.astype(self.held)
+
+
+def most_alike(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> int:
+    """Most lanes of one warp that hold the same address."""
+    keys = rows + (np.arange(len(rows)) << 40)[:, None]
+    return int(np.unique(keys if active is None else keys[active], return_counts=True)[1].max(initial=0))
 
 
 def _end(end: Value, extent: Value) -> Value:
