@@ -3,6 +3,9 @@
 A kernel written for one runs on the other; only the import differs. What is added here is :func:`inspect`, which runs
 a kernel and reports what it did line by line, and :func:`simulate`, which sets how a launch is simulated.
 
+A local array lasts as long as the call of its function, as Numba's does: in a loop it keeps what it holds. ``and`` and
+``or`` give the operand that decides, in the type that all operands have in common.
+
 Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
 fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
 race detector; a loop that waits for another thread runs on the plain engine, and waits for blocks before its own only,
