@@ -6,7 +6,7 @@ EDITION ?= learner
 PYTEST_WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book pdf korean test test-quick test-oracle lint lab demo class corpus hostile sandbox system clean \
+.PHONY: help book pdf korean test test-quick test-oracle lint lab demo class corpus hostile tricks sandbox system clean \
         hub hub-packages release-course test-hub
 
 help:  ## list the commands
@@ -56,6 +56,9 @@ corpus: sandbox  ## judge what learners really hand in, and print what was desig
 
 hostile: sandbox  ## grade every broken and hostile submission and try every escape, as root as an ordinary user too
 	@$(BIN)/python autograder/hostile/run.py
+
+tricks: sandbox  ## try every known trick against timed judging (on a GPU; what a CPU can run elsewhere)
+	@$(BIN)/python autograder/tricks/try_all.py --device $$($(BIN)/python -c "from tilelab.cudacpp.device import gpu_missing; print('emulated' if gpu_missing() else 0)")
 
 # ---- a class on a JupyterHub
 hub-packages: .venv/.hub

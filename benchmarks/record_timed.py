@@ -284,10 +284,12 @@ def conclude(folder: Path, out: Path, as_json: bool, record: Path | None) -> Non
     ]
     where = json.loads((out / "where.json").read_text()) | {
         "calibration": json.loads((out / "calibration.json").read_text()),
-        "tricks": tricks,
-        "class": {"before": before, "after": after, "seconds of each job": seconds},
-        "settled": [vars(one) for one in settled],
-        "second import": [one.words for one in again],
+        "evidence": {
+            "tricks": tricks,
+            "class": {"before": before, "after": after, "seconds of each job": seconds},
+            "settled": [vars(one) for one in settled],
+            "second import": [one.words for one in again],
+        },
     }
     print_and_record(repeats, targets, where, as_json, record)
 

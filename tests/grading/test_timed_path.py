@@ -104,6 +104,8 @@ def test_the_whole_path_with_a_cpu_in_the_gpus_place_decides_nothing(course, tmp
     assert code == 0, said
     rows = json.loads(said.splitlines()[0])["rows"]
     assert [row["outcome"] for row in rows] == ["timed", "timed"]
+    code, said = invoke("jobs", "show", results)
+    assert (code, said.count("emulation on a CPU")) == (0, 2)
     code, said = invoke("jobs", "import", results, "--course", course.root, "--json")
     assert code == 0, said
     assert [row["decided"] for row in json.loads(said)["rows"]] == [False] * 3
@@ -199,6 +201,33 @@ def test_what_a_person_has_graded_meanwhile_stays(course, tmp_path):
     assert grades(course)["ada", "practice_1_timed"][1] == 2.5
 
 
+@pytest.mark.parametrize(("step", "committed"), [("_store_scores", False), ("_move", True)])
+def test_an_import_that_is_stopped_is_finished_by_the_next(course, tmp_path, monkeypatch, step, committed):
+    from tilelab.grading import ledger as module
+
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def stopped(*arguments):
+        raise Killed
+
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice", ["ada"]), tmp_path / "r.jsonl")
+    before = grades(course)
+    with monkeypatch.context() as patch:
+        patch.setattr(module if step == "_move" else module.Ledger, step, stopped)
+        with pytest.raises(Killed):
+            list(pending.settle(file))
+    assert (grades(course) != before) == committed
+    settled = {one.cell: one for one in pending.settle(file)}
+    assert settled["practice_1_timed"].decided != committed
+    assert grades(course)["ada", "practice_1_timed"] == [3.0, None, 0]
+    assert course.grade("practice", "ada").score == 10
+    assert "tilelab-roofline" in (course.root / "feedback" / "ada" / "practice" / "practice_1.html").read_text()
+    assert not list((course.root / "autograded").glob("*/.*"))
+
+
 def test_foreign_and_changed_results_are_refused(course, tmp_path):
     pending = Pending(course)
     bundle = pending.export("practice")
@@ -236,11 +265,12 @@ def test_where_there_is_a_device_grading_does_all_three(course, monkeypatch):
     before = grades(course)
     code, said = invoke("grade", "practice", "--pending", "--course", course.root, "--json")
     assert code == 0, said
-    rows = json.loads(said)["rows"]
+    assert "3 timed parts stay pending" in said
+    rows = json.loads(said.splitlines()[-1])["rows"]
     assert [row["decided"] for row in rows] == [False] * 3
     assert all("stood in for the GPU" in row["what to know"] for row in rows)
     code, said = invoke("grade", "practice", "--course", course.root, "--json")
-    assert [row["pending"] for row in json.loads(said)["rows"]] == [4, 1]
+    assert [row["pending"] for row in json.loads(said.splitlines()[-1])["rows"]] == [4, 1]
     assert grades(course) == before
 
 

@@ -475,3 +475,22 @@ def test_a_build_error_is_told_for_a_file_of_the_machine():
 
     with pytest.raises(BuildError, match="a kernel may include"):
         compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
+
+
+@pytest.mark.parametrize("problem", ["practice_1", "practice_7"])
+def test_what_learners_are_told_is_what_the_thresholds_say(problem):
+    text = (THRESHOLDS.parents[1] / "solutions" / f"{problem}.md").read_text()
+    part = read_thresholds(THRESHOLDS).part(f"{problem}_timed")
+    assert f"{part['full']:g}×" in text
+    assert f"{part['half']:g}×" in text
+
+
+def test_the_recorded_run_holds_what_is_claimed():
+    from tilelab.measure.records import read_record
+
+    record = read_record(THRESHOLDS.parents[1] / "benchmarks" / "records" / "timed_h200.json")
+    assert record["targets"]
+    assert all(one["ok"] for one in record["targets"])
+    assert {trick["row"] for trick in record["where"]["evidence"]["tricks"]} == set(range(35))
+    assert {row["runs"] for row in record["rows"]} == {20}
+    assert all(len(row["marks"]) == 1 for row in record["rows"])

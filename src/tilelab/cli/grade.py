@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -105,10 +106,13 @@ def _complete(opened: "Course", assignment: str, students: list[str]) -> "list[S
     if gpu_missing():
         return []
     try:
-        return [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
+        settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
     except GradingError as error:  # the grades that were just recorded stand
         click.echo(visible(f"timed points stay pending: {error}"), err=True)
         return []
+    for words, count in Counter(one.words for one in settled if not one.decided).items():
+        click.echo(visible(f"{count} timed parts stay pending: {words}"), err=True)
+    return settled
 
 
 def _finish(opened: "Course", assignment: str, students: list[str], as_json: bool) -> None:

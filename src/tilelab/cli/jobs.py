@@ -84,6 +84,19 @@ def import_(results: Path, course: str, accept_shipped: bool, as_json: bool) -> 
     show_settled(settled, as_json)
 
 
+@command.command()
+@click.argument("results", type=A_FILE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def show(results: Path, as_json: bool) -> None:
+    """Show what RESULTS hold: times by both clocks, how many samples, the device's clocks. Nothing is decided."""
+    with needs_grading():
+        from tilelab.grading.timed.bundle import unverified
+        from tilelab.grading.timed.running import Ran
+
+        ran = [Ran(wanted, measured, True) for wanted, measured in unverified(results).items()]
+    show_runs(ran, as_json)
+
+
 def _require_gpu(device: str) -> None:
     if device == "emulated":
         return

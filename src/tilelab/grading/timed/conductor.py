@@ -14,20 +14,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace, TracebackType
+from types import TracebackType
 from typing import Any
 
 from tilelab.cudacpp.errors import CudaError
-from tilelab.cudacpp.launch import extents, shared_bytes
 from tilelab.grading.errors import GradingError
-from tilelab.grading.rules import number_of, numbers_of
 from tilelab.grading.timed.arrays import STARTS, Arena, Shape
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.cubin import compile_cubin, files_fault
 from tilelab.grading.timed.faults import in_words, is_the_devices
+from tilelab.grading.timed.players import (
+    DRAWN,
+    EMULATED_SHAPES,
+    EMULATED_TIMED,
+    SHAPES,
+    Player,
+    Refusal,
+    Trouble,
+    drawn,
+)
 from tilelab.grading.timed.wanted import Candidate, Measured, Wanted
 from tilelab.grading.timed.watch import Watch, one_at_a_time
-from tilelab.hardware.limits import HardwareError, capability, launch_problems
 from tilelab.kernels.ladder import rung
 from tilelab.measure.rounds import Sample, Timing
 from tilelab.measure.statistics import ratio
@@ -35,14 +42,8 @@ from tilelab.measure.statistics import ratio
 _now = time.perf_counter
 HERE = __package__
 NAME = "matmul"
-#: Shapes for correctness, before anything is timed; as many again are drawn, up to this side.
-SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35), (64, 48, 80), (129, 65, 33), (250, 131, 257))
-DRAWN, SIDE = 3, 300
 #: Rounds after which a kernel that is four times too slow for any points is measured no more.
 HOPELESS_AFTER = 3
-#: What stands for them, and for the timed shape, where a CPU emulates.
-EMULATED_SHAPES: tuple[Shape, ...] = ((1, 1, 1), (17, 19, 35))
-EMULATED_TIMED: Shape = (32, 48, 40)
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,6 @@ class Effort:
     #: Seconds that a timed launch may take, and every other question.
     launch: float = 10.0
     patience: float = 60.0
-
-
-class Refusal(Exception):
-    """A candidate is wrong, faults or does not end; the message is for the learner."""
-
-
-class Trouble(Exception):
-    """What is in the way is not the learner's fault."""
 
 
 class Conductor:
@@ -113,13 +106,13 @@ class Conductor:
             self._comparer = self._companion("comparer")
             self._start_own()
             self.device = self._ask(self._trusted, {"do": "describe"})
-        except (Lost, Trouble) as error:
+            if self._watch is not None:
+                self.device["driver"] = self._watch.driver()
+                self._warm_up()
+            self.ceilings = self._known_ceilings(self.device["name"]) or self._ask(self._trusted, {"do": "ceilings"})
+        except (Lost, Trouble, GradingError) as error:
             self.__exit__(None, None, None)
             raise GradingError(f"the device {self._which!r} cannot be used: {error}") from None
-        if self._watch is not None:
-            self.device["driver"] = self._watch.driver()
-            self._warm_up()
-        self.ceilings = self._known_ceilings(self.device["name"]) or self._ask(self._trusted, {"do": "ceilings"})
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -131,13 +124,9 @@ class Conductor:
 
     def _warm_up(self) -> None:
         """Let our own processes load what they will need, before anybody's time is taken."""
-        own = self._player(Candidate("own", "tiled_16"), self._open)
-        try:
-            for _ in range(3):
-                self._call(own, (1024, 1024, 1024))
-        except (Trouble, Refusal) as error:
-            self.__exit__(None, None, None)
-            raise GradingError(f"the course's own kernel does not come out right on this device: {error}") from None
+        own = self._player(Candidate("the course's own kernel", "tiled_16"), self._open)
+        for _ in range(3):
+            self._call(own, (1024, 1024, 1024))
 
     def measure(self, wanted: Wanted, marks: Sequence[float] = ()) -> Measured:
         """Measure; what a learner's kernel does never raises.
@@ -206,7 +195,7 @@ class Conductor:
     def _players(self, wanted: Wanted, about: dict[str, Any]) -> "Iterator[list[Player]]":
         """Start the processes, and try every kernel that was handed in on the shapes; they end with the ``with``."""
         players: list[Player] = []
-        shapes = EMULATED_SHAPES if self._emulated else (*SHAPES, *(_drawn() for _ in range(DRAWN)))
+        shapes = EMULATED_SHAPES if self._emulated else (*SHAPES, *(drawn() for _ in range(DRAWN)))
         with ExitStack() as stack:
             for number, candidate in enumerate(wanted.candidates):
                 try:
@@ -438,49 +427,3 @@ class Conductor:
                 raise Trouble(f"{name}: its process says {wall:.4g} ms, the judge's own clock {outer:.4g} ms")
             if wall < 0.95 * (floor := self._floor(shape)):
                 raise Trouble(f"{name}: {wall:.4g} ms is less than the {floor:.4g} ms that this device needs at least")
-
-
-@dataclass(frozen=True)
-class Player:
-    """A candidate in its process, by the name that it is loaded under."""
-
-    candidate: Candidate
-    worker: Companion
-    loaded: str
-
-    def launch(self, shape: Shape, architecture: str) -> dict[str, Any]:
-        """Work out the launch for a shape, as numbers.
-
-        Raises
-        ------
-        GradingError
-            The rule cannot be worked out, or the device would refuse the launch.
-        """
-        M, N, K = shape
-        if self.candidate.handed_in:
-            names, rule = {"M": M, "N": N, "K": K, "TILE": self.candidate.tile}, self.candidate.launch
-            grid, block = numbers_of(rule["grid"], names), numbers_of(rule["block"], names)
-            shared = number_of(rule.get("shared", 0), names)
-        else:
-            kernel, asked = (
-                rung(self.candidate.rung).kernel,
-                SimpleNamespace(M=M, N=N, K=K, A=(M, K), B=(K, N), C=(M, N)),
-            )
-            grid, block = extents("grid", kernel.grid, asked), extents("block", kernel.block, asked)
-            shared = shared_bytes(kernel.shared, asked)
-        if shared < 0:
-            raise GradingError(f"{shared} bytes of shared memory")
-        try:
-            problems = launch_problems(capability(architecture), grid, block, 0, shared)
-        except HardwareError:  # a chip that we know nothing of: the driver will say it
-            problems = []
-        if problems:
-            raise GradingError("; ".join(problems))
-        full = [(*extent, 1, 1)[:3] for extent in (grid, block)]
-        return {"grid": full[0], "block": full[1], "shared": shared}
-
-
-def _drawn() -> Shape:
-    """Return a shape that nobody knows before."""
-    M, N, K = (1 + secrets.randbelow(SIDE) for _ in "MNK")
-    return M, N, K

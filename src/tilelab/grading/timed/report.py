@@ -65,16 +65,16 @@ def roofline(roof: Roof, dots: Sequence[Dot]) -> Picture:
 def row_of(name: str, measured: Measured) -> dict[str, Any]:
     """Return a measurement as an instructor reads it: times, samples, clocks."""
     clocks = [one["sm_mhz"] for one in measured.about.get("clocks", []) if "sm_mhz" in one]
-    row: dict[str, Any] = {"measurement": name[:8], "outcome": measured.outcome}
+    row: dict[str, Any] = {"measurement": name[:8], "device": measured.device["name"], "outcome": measured.outcome}
     if measured.samples:
         first, *others = measured.samples
         over = measured.fastest(others)
         gain, mine, theirs = measured.gain(over, first), measured.time(first), measured.time(over)
-        events = sorted(sample[1] for sample in measured.samples[first])
+        walls = sorted(sample[0] for sample in measured.samples[first])
         row |= {
             "kernel": first,
             "ms": mine.value,
-            "ms by events": events[len(events) // 2],
+            "ms by the wall": walls[len(walls) // 2],
             "against": over,
             "its ms": theirs.value,
             "gain": gain.value,

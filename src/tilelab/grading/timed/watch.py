@@ -40,8 +40,12 @@ def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> It
         The lock's file is not to be used.
     """
     file = Path(tempfile.gettempdir()) / f"tilelab-{''.join(c if c.isalnum() else '-' for c in device)}.lock"
+    how = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            held = os.open(file, how)  # another user's, perhaps: the system lets nobody create it a second time
+        except FileNotFoundError:
+            held = os.open(file, how | os.O_CREAT, 0o666)
     except OSError as error:
         raise GradingError(f"the lock {str(file)!r} cannot be used: {error.strerror}") from None
     try:
@@ -75,27 +79,36 @@ class Watch:
         except ImportError:
             self._nvml: Any = None
             return
+        find = pynvml.nvmlDeviceGetHandleByIndex if which.isdigit() else pynvml.nvmlDeviceGetHandleByUUID
+        try:
+            pynvml.nvmlInit()
+            self._gpu = find(int(which) if which.isdigit() else which)
+            self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
+        except pynvml.NVMLError as error:
+            raise GradingError(f"the GPU {which!r} cannot be watched: {error}") from None
         self._nvml = pynvml
-        pynvml.nvmlInit()
-        by_number = which.isdigit()
-        self._gpu = (
-            pynvml.nvmlDeviceGetHandleByIndex(int(which)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(which)
-        )
-        self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
 
     def state(self) -> dict[str, Any]:
-        """Return clocks (MHz), temperature (°C), power (W) and why clocks are low."""
+        """Return clocks (MHz), temperature (°C), power and why clocks are low, as far as the device tells."""
         if self._nvml is None:
             return {}
-        nvml, gpu = self._nvml, self._gpu
-        reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
-        return {
-            "sm_mhz": int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
-            "memory_mhz": int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
-            "celsius": int(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
-            "watts": nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
-            "slowed": [words for bit, words in SLOWED.items() if reasons & bit],
+        nvml = self._nvml
+        reasons = self._asked(nvml.nvmlDeviceGetCurrentClocksThrottleReasons) or 0
+        found = {
+            "sm_mhz": self._asked(nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_SM),
+            "memory_mhz": self._asked(nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_MEM),
+            "celsius": self._asked(nvml.nvmlDeviceGetTemperature, nvml.NVML_TEMPERATURE_GPU),
+            "milliwatts": self._asked(nvml.nvmlDeviceGetPowerUsage),
         }
+        slowed = [words for bit, words in SLOWED.items() if reasons & bit]
+        return {name: value for name, value in found.items() if value is not None} | {"slowed": slowed}
+
+    def _asked(self, question: Callable[..., Any], *more: Any) -> int | None:
+        """Return what NVML answers; ``None`` for what this device does not tell."""
+        try:
+            return int(question(self._gpu, *more))
+        except self._nvml.NVMLError:
+            return None
 
     def driver(self) -> str:
         """Return the driver's version."""
