@@ -24,7 +24,7 @@ MOST, MOST_SLICES = 128, 12
 STEPS = 31
 
 
-def layout(value: Any, marked: Collection[int] = ()) -> Picture:
+def layout(value: Any, *, title: str = "", marked: Collection[int] = ()) -> Picture:
     """Draw a layout as the grid of its offsets, lighter for small ones and darker for large ones.
 
     One mode is one row; three and more modes are the slices side by side. Strong lines show the inner tiles of
@@ -34,6 +34,8 @@ def layout(value: Any, marked: Collection[int] = ()) -> Picture:
     ----------
     value
         A layout, a swizzled layout, or a tensor, whose elements are shown in the colours of their offsets.
+    title
+        What stands above it; left out, the value as text.
     marked
         Indices whose cells get a frame.
 
@@ -54,7 +56,7 @@ def layout(value: Any, marked: Collection[int] = ()) -> Picture:
         told = f"{show(idx2crd(coordinate, value.shape))}: {kind} {text}"
         return Cell(text, paint(offset, coordinate), told, bool(marked) and _index(coordinate, value.shape) in marked)
 
-    return table(value.shape, look, repr(value))
+    return table(value.shape, look, title or repr(value))
 
 
 def _index(coordinate: Any, shape: Any) -> int:
@@ -203,7 +205,12 @@ def composition(a: Layout, b: Layout) -> Picture:
 def composition_panels(a: Layout, b: Layout) -> list[Picture]:
     """Return the three pictures of :func:`composition`, for a page that places them itself."""
     a, b = as_layout(a), as_layout(b)
-    return [layout(a, marked=set(offset_table(b, numpy=False))), layout(b), layout(compose(a, b))]
+    result, chosen = compose(a, b), set(offset_table(b, numpy=False))
+    return [
+        layout(a, title=f"A = {a}", marked=chosen),
+        layout(b, title=f"B = {b}"),
+        layout(result, title=f"A∘B = {result}"),
+    ]
 
 
 def memory(value: Any, columns: int = 32) -> Picture:
