@@ -45,6 +45,25 @@ def test_a_wrong_answer_is_shown_beside_what_the_cell_computed(chapter_2):
     assert "56" in said
 
 
+@pytest.mark.parametrize(
+    ("page", "question", "typed", "verdict"),
+    [
+        ("12-dynamic-shared", "How many bytes?", "8 KiB", "right"),
+        ("12-dynamic-shared", "How many bytes?", "8 MiB", "wrong"),
+        ("10-tiled-matmul", "Which grid?", "5,7", "right"),
+        ("10-tiled-matmul", "Which grid?", "7,5", "wrong"),
+    ],
+)
+def test_an_answer_may_be_written_another_way(visit, page, question, typed, verdict):
+    page = visit(f"/notebooks/{page}.html").page
+    asked = page.locator("p[id^=question-]", has_text=question).get_attribute("id")
+    field = page.locator(f"[aria-describedby={asked}]")
+    field.focus()
+    page.keyboard.type(typed)
+    page.keyboard.press("Enter")
+    assert page.locator("predict-answer", has=field).get_attribute("data-verdict") == verdict
+
+
 def test_no_answer_opens_nothing(chapter_2):
     answer_first(chapter_2, "")
     assert not chapter_2.locator("details.hide .cell_output").first.is_visible()
