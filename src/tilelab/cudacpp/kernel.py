@@ -9,9 +9,9 @@ from typing import Any
 
 from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
-from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
+from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
-from tilelab.cudacpp.source import Parameter, signature, unset_arrays
+from tilelab.cudacpp.source import Declaration, Parameter, declaration, unset_arrays
 from tilelab.hardware.limits import Capability, capability
 
 BACKENDS = ("nvrtc", "nvcc")
@@ -73,7 +73,7 @@ class Kernel:
             given: object = getattr(self, what)
             if not isinstance(given, str):
                 raise BuildError(
-                    f"the {what} is {given!r:.60}; Kernel takes the text of a CUDA C++ source and the name of a "
+                    f"the {what} is {brief(given)}; Kernel takes the text of a CUDA C++ source and the name of a "
                     "__global__ function in it (of a file: Path(…).read_text())"
                 )
         if self.backend not in BACKENDS:
@@ -83,7 +83,12 @@ class Kernel:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The kernel's parameters, read from the source."""
-        return signature(self.source, self.name)
+        return self.declared.parameters
+
+    @cached_property
+    def declared(self) -> Declaration:
+        """How the source declares the kernel."""
+        return declaration(self.source, self.name, self.macros)
 
     @cached_property
     def macros(self) -> tuple[str, ...]:
@@ -190,7 +195,7 @@ class Kernel:
     def build(self, checked: bool = False) -> emulation.Library:
         """Compile for emulation now instead of at the first call."""
         emulation.runtime()
-        return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
+        return emulation.build(self.source, self.declared, self.macros, checked)
 
     def _emulate(
         self,
@@ -203,7 +208,7 @@ class Kernel:
     ) -> emulation.Emulation:
         library, twin = self.build(checked), None
         if checked and unset_arrays(self.source):
-            twin = emulation.build(self.source, self.name, self.parameters, self.macros, checked=False, zeros=True)
+            twin = emulation.build(self.source, self.declared, self.macros, checked=False, zeros=True)
         return emulation.launch(
             library,
             self.source,
