@@ -56,7 +56,8 @@ def drop_stale_outputs() -> None:
     executed, read = environment_key(), hash_of(files_below("book/_ext"))
     stamps = {CACHE / "environment.sha256": executed, CACHE / "extensions.sha256": executed + read}
     stale = {path.stem for path, key in stamps.items() if not path.exists() or path.read_text() != key}
-    for folder in (output / "_build" / ".doctrees" for output in OUTPUT.values()):
+    # Pages of sources are made anew by their dates alone, so a source that was checked out late would keep an old one.
+    for folder in (output / "_build" / name for output in OUTPUT.values() for name in (".doctrees", "html/_modules")):
         if stale:
             shutil.rmtree(folder, ignore_errors=True)
     if "environment" in stale:

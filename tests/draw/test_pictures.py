@@ -7,6 +7,7 @@ import pytest
 
 import tilelab as tl
 from tilelab import Layout, LayoutError, Swizzle, draw
+from tilelab.draw.grid import Cell, grid
 
 SVG = "{http://www.w3.org/2000/svg}"
 TILE, TV = tl.make_layout_tv(Layout((4, 8), (8, 1)), Layout((2, 2), (2, 1)))
@@ -117,3 +118,23 @@ def test_left_out_slices_are_said():
 def test_saving_tex(tmp_path):
     PICTURES["memory"]().save(tmp_path / "m.tex")
     assert (tmp_path / "m.tex").read_text().startswith("\\documentclass[tikz")
+
+
+def test_a_description_says_in_words_what_a_grid_holds():
+    told = draw.layout(Layout((4, 6), (1, 4))).description
+    assert told == (
+        "A grid of 4 rows and 6 columns. Row 0: 0 4 8 12 16 20. Row 1: 1 5 9 13 17 21. Row 2: 2 6 10 14 18 22. "
+        "Row 3: 3 7 11 15 19 23."
+    )
+    assert "And so on." in draw.layout(Layout((8, 2))).description
+    assert "32-way conflict along mode 0" in draw.banks(Layout((32, 32), (32, 1))).description
+
+
+def test_rows_without_text_are_left_out_of_a_description():
+    cells = [[Cell("", "hole")], [Cell("x", "#56b4e9")]]
+    assert grid(cells, "two rows").description == "A grid of 2 rows and 1 column. Row 1: x."
+
+
+def test_a_cell_without_a_note_says_where_it_is():
+    picture = grid([[Cell("a", "#56b4e9"), Cell("b", "#e69f00", "my own")]], "", row_labels=["k"])
+    assert notes(picture)[1:] == ["row k, column 0: a", "my own"]

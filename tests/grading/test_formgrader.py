@@ -14,7 +14,7 @@ from nbformat import v4
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "autograder" / "hostile"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.xdist_group("formgrader")]
 
 #: What an attack does that runs, wherever it stands.
 ATTACK = "document.title='ATTACKED';top.attacked=1;fetch('/attacked')"

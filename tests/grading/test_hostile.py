@@ -1,4 +1,4 @@
-"""The broken and hostile submissions come out as designed: half of them as this user, half as an ordinary one.
+"""The broken and hostile submissions come out as designed: a third of them as this user, a third as an ordinary one.
 
 ``make hostile`` grades all of them as both, and tries every escape (the tests of the sandbox try those one by one).
 """
@@ -16,19 +16,19 @@ def assert_all_as_designed(done):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     right, _, total, *_ = done.stdout.strip().splitlines()[-1].split()
     assert right == total
-    assert int(total) >= 65
+    assert int(total) >= 44
     assert done.stdout.strip().endswith("0 processes left behind")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_one_half_comes_out_as_designed():
-    command = python(str(RUN), "--half", "0", "--once")
+def test_one_third_comes_out_as_designed():
+    command = python(str(RUN), "--third", "0", "--once")
     assert_all_as_designed(subprocess.run(command, capture_output=True, text=True, check=False))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_other_half_comes_out_as_designed_for_an_ordinary_user(open_folder):
+def test_another_third_comes_out_as_designed_for_an_ordinary_user(open_folder):
     options = {"capture_output": True, "text": True, "check": False, "env": {"TMPDIR": str(open_folder)}}
-    assert_all_as_designed(as_ordinary_user(python(str(RUN), "--half", "1", "--once"), open_folder, **options))
+    assert_all_as_designed(as_ordinary_user(python(str(RUN), "--third", "1", "--once"), open_folder, **options))

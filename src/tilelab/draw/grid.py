@@ -122,11 +122,11 @@ def describe(cells: Sequence[Sequence[Cell]], row_labels: Sequence[str], caption
     """Return in words what a grid shows: its extents, its first rows, and its caption."""
     rows, columns = len(cells), len(cells[0])
     parts = [f"A grid of {rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)}."]
-    for label, row in list(zip(row_labels, cells, strict=True))[:TOLD_ROWS]:
+    told = [(label, row) for label, row in zip(row_labels, cells, strict=True) if any(cell.text for cell in row)]
+    for label, row in told[:TOLD_ROWS]:
         texts = [cell.text or "empty" for cell in row[:TOLD_COLUMNS]]
-        if any(cell.text for cell in row):
-            more = " and so on" if columns > TOLD_COLUMNS else ""
-            parts.append(f"{f'Row {label}' if label else 'It holds'}: {' '.join(texts)}{more}.")
-    if rows > TOLD_ROWS and len(parts) > 1:
+        more = " and so on" if columns > TOLD_COLUMNS else ""
+        parts.append(f"{f'Row {label}' if label else 'It holds'}: {' '.join(texts)}{more}.")
+    if len(told) > TOLD_ROWS:
         parts.append("And so on.")
     return " ".join([*parts, *([f"{caption}."] if caption else [])])
