@@ -100,16 +100,22 @@ def _complete(opened: "Course", assignment: str, students: list[str]) -> "list[S
     """Measure and decide what waits, where there is a GPU; say so where it cannot be done."""
     from tilelab.cudacpp.device import gpu_missing
     from tilelab.grading.errors import GradingError
-    from tilelab.grading.timed.complete import complete
-    from tilelab.grading.timed.pending import Settled
 
     if gpu_missing():
         return []
     try:
-        settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
+        return _settled(opened, assignment, students)
     except GradingError as error:  # the grades that were just recorded stand
         click.echo(visible(f"timed points stay pending: {error}"), err=True)
         return []
+
+
+def _settled(opened: "Course", assignment: str, students: list[str]) -> "list[Settled]":
+    """Measure and decide what waits; say of how many parts nothing could be decided, and why."""
+    from tilelab.grading.timed.complete import complete
+    from tilelab.grading.timed.pending import Settled
+
+    settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
     for words, count in Counter(one.words for one in settled if not one.decided).items():
         click.echo(visible(f"{count} timed parts stay pending: {words}"), err=True)
     return settled
@@ -129,7 +135,9 @@ def _finish(opened: "Course", assignment: str, students: list[str], as_json: boo
             f"{len(waits)} parts of {people} submissions wait for a GPU, and nothing can be timed here: {reason}. "
             f"To time them elsewhere: tilelab jobs export {assignment} --course {opened.root}"
         )
-    show_settled(_complete(opened, assignment, students) if waits else [], as_json)
+    if not waits:
+        click.echo(f"no points of {assignment} wait for a GPU", err=True)
+    show_settled(_settled(opened, assignment, students) if waits else [], as_json)
 
 
 def _interrupts() -> list[int]:
