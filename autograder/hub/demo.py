@@ -75,11 +75,14 @@ def main() -> int:
 
 def welcome(of: Deployment, password: str) -> str:
     """Return where to go, and as whom."""
+    secret = f"password for everybody: {password}"
+    if of.authenticator != "shared-password":
+        secret = f"people log in by {of.authenticator}"
     apart = "everybody has a Unix account of their own"
     if of.accounts == "shared":
         apart = "all share your Unix account: a demo, not a place for a class"
     return (
-        f"\n  {of.url}    password for everybody: {password}\n"
+        f"\n  {of.url}    {secret}\n"
         f"  learners     {', '.join(learner.id for learner in of.learners)}\n"
         f"  instructors  {', '.join(of.teachers)}, who grade at {of.url}/services/{of.course}/formgrader\n"
         f"  {apart}\n"

@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 from derived import write_derived  # noqa: E402
+from private_machine import have_accounts, private_machine  # noqa: E402
 
 import tilelab  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
@@ -162,6 +163,17 @@ def acting_as(name: str | None, home: Path) -> Iterator[None]:
         os.setegid(0)
 
 
+def of_the_demo(file: Path) -> list[str]:
+    """Return the command that leads among the accounts of `make hub`, where the course lies with such a demo."""
+    try:
+        of = read_deployment(file)
+    except GradingError:
+        return []  # it is said where the file is read to be used
+    if of.accounts != "own" or os.getuid() or have_accounts(of) or not (of.state / "passwd").exists():
+        return []
+    return private_machine(of, [ROOT])
+
+
 def main() -> int:
     """Release the course, or fill its folder as the account that owns it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -169,6 +181,8 @@ def main() -> int:
     parser.add_argument("--repository", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # this process is the grader's account
     asked = parser.parse_args()
+    if not asked.folder and (before := of_the_demo(asked.course.resolve())):
+        return subprocess.run([*before, sys.executable, *sys.argv], check=False).returncode
 
     def work() -> Iterator[str]:
         of = read_deployment(asked.course.resolve())
