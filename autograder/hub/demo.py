@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from hub_config import environment  # noqa: E402
 from private_machine import have_accounts, private_machine  # noqa: E402
 from running import RunningHub, check_ports, check_proxy  # noqa: E402
 
@@ -45,19 +46,38 @@ def release(of: Deployment, before: list[str]) -> None:
     print(done.stdout, end="")
 
 
+def shell(of: Deployment, before: list[str]) -> int:
+    """Run a shell as the grader's account, in its home, with the course's commands on its path."""
+    if not of.course_folder.is_dir():
+        raise GradingError(f"there is no course in {str(of.grader_home)!r} yet: run  make hub  or  make release-course")
+    command = [os.environ.get("SHELL", "/bin/sh")]
+    variables = os.environ | environment(of) | {"HOME": str(of.grader_home)}
+    if of.accounts == "own":
+        if os.getuid() != 0:
+            raise GradingError(f"only root can act as {of.grader_account!r}")
+        drop = ["setpriv", "--reuid", of.grader_account, "--regid", of.grader_account, "--clear-groups"]
+        command = [*before, *drop, "--inh-caps=-all", "--no-new-privs", *command]
+    print("as the account that grades; try  tilelab grade exercises --course course", file=sys.stderr, flush=True)
+    return subprocess.run(command, check=False, cwd=of.grader_home, env=variables).returncode
+
+
 def main() -> int:
     """Release the course, start the hub, say where it is, and end it when told to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--course", type=Path, default=HERE.parent / FILE, help="the course.toml")
+    parser.add_argument("--shell", action="store_true", help="run a shell as the account that grades instead")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         of = read_deployment(asked.course.resolve())
-        check_proxy()
-        check_ports(of)
+        if not asked.shell:
+            check_proxy()
+            check_ports(of)
         accounts, before = walls(of)
         os.environ["TILELAB_ACCOUNTS"] = accounts
         of = read_deployment(asked.course.resolve())
+        if asked.shell:
+            return shell(of, before)
         print("releasing the course …", flush=True)
         release(of, before)
         password = secrets.token_urlsafe(9)
