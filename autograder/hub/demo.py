@@ -61,13 +61,23 @@ def shell(of: Deployment, before: list[str]) -> int:
     return subprocess.run(command, check=False, cwd=of.grader_home, env=variables).returncode
 
 
+def end(number: int, frame: object) -> None:
+    """End, once: pressing Ctrl-C again must not leave half of the hub behind."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("\nending the hub; this takes some seconds …", flush=True)
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Release the course, start the hub, say where it is, and end it when told to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--course", type=Path, default=HERE.parent / FILE, help="the course.toml")
     parser.add_argument("--shell", action="store_true", help="run a shell as the account that grades instead")
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not asked.shell:  # also where it runs in the background of a shell, which has what it starts ignore Ctrl-C
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
     try:
         of = read_deployment(asked.course.resolve())
         if not asked.shell:
@@ -89,7 +99,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nthe hub has ended; what was handed in is kept in", of.state)
+        print("the hub has ended; what was handed in is kept in", of.state)
     return 0
 
 

@@ -242,3 +242,15 @@ def test_nothing_is_left_of_a_hub_that_was_stopped_while_it_started(tmp_path, mo
     with pytest.raises(KeyboardInterrupt), RunningHub(of):
         pass
     assert not psutil.pid_exists(started[0])
+
+
+def test_ctrl_c_is_heard_once_and_in_the_background_too(tmp_path):
+    script = (
+        "import signal, demo, os\n"
+        "signal.signal(signal.SIGINT, demo.end)\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt:\n    print('ended')\n"
+        "os.kill(os.getpid(), signal.SIGINT)\nos.kill(os.getpid(), signal.SIGTERM)\nprint('all of it')\n"
+    )
+    variables = os.environ | {"PYTHONPATH": f"{ROOT / 'autograder' / 'hub'}:{os.environ['PYTHONPATH']}"}
+    done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["ending the hub; this takes some seconds …", "ended", "all of it"]
