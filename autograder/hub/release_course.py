@@ -110,12 +110,16 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
     course = Course(folder)
     for assignment in of.release:
         before = newest(folder / "source" / assignment)
+        if before is None:
+            there = ", ".join(sorted({path.parent.name for path in folder.glob("source/*/*.ipynb")}))
+            raise GradingError(f"{FILE}: course.release names {assignment!r}, which has no sources; {there} have")
         made = newest(folder / "release" / assignment)
         if made is not None and before is not None and made >= before:
             continue
         done = course.api.generate_assignment(assignment)
         if not done["success"]:
-            raise GradingError(f"{assignment} was not generated: {done.get('error') or done.get('log')}")
+            words = str(done.get("error") or done.get("log")).strip().splitlines() or ["nbgrader does not say why"]
+            raise GradingError(f"{assignment} was not generated: {words[-1]}")  # what stands before is a traceback
         yield f"{assignment}: generated"
     with Gradebook(course.api.coursedir.db_url, of.course) as gradebook:
         for learner in of.learners:

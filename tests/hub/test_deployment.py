@@ -254,3 +254,18 @@ def test_ctrl_c_is_heard_once_and_in_the_background_too(tmp_path):
     variables = os.environ | {"PYTHONPATH": f"{ROOT / 'autograder' / 'hub'}:{os.environ['PYTHONPATH']}"}
     done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1:] == ["ending the hub; this takes some seconds …", "ended", "all of it"]
+
+
+def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch):
+    import make_views
+    from release_course import fill_course_folder
+
+    def write_source(folder):
+        (folder / "exercises").mkdir(parents=True)
+        (folder / "exercises" / "exercise_1.ipynb").write_text("{}")
+
+    monkeypatch.setattr(make_views, "write_source", write_source)
+    of = read(tmp_path, "[course]\nrelease = ['nope']\n")
+    (tmp_path / "course").mkdir()
+    with pytest.raises(GradingError, match=r"course\.release names 'nope', which has no sources; exercises have"):
+        list(fill_course_folder(of, tmp_path / "course", ROOT))
