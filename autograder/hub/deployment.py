@@ -178,13 +178,15 @@ class Deployment:
         return self.state / "etc"
 
 
-def read_deployment(file: Path) -> Deployment:
+def read_deployment(file: Path, learners: tuple[Learner, ...] | None = None) -> Deployment:
     """Read ``course.toml``.
 
     Parameters
     ----------
     file : Path
         Paths in it are relative to its folder.
+    learners : tuple of Learner, optional
+        Who learns, where the roster was read already, by one who may.
 
     Raises
     ------
@@ -209,7 +211,7 @@ def read_deployment(file: Path) -> Deployment:
     found |= {"release": _assignments(file, course["release"])} if "release" in course else {}
     for key in ("instructors", "graders"):
         found[key] = _names(file, f"people.{key}", people.get(key, []))
-    found["learners"] = _learners(file, people)
+    found["learners"] = _learners(file, people) if learners is None else learners
     _check_people(file, found)
     found["authenticator"], found["settings"] = _authenticator(file, said.get("authenticator", {}))
     found |= _hub(file, hub)
@@ -265,6 +267,15 @@ def read_roster(text: str, name: str = "the roster") -> tuple[Learner, ...]:
         seen[learner.id] = number
         learners.append(learner)
     return tuple(learners)
+
+
+def write_roster(learners: Iterable[Learner]) -> str:
+    """Return the roster that `read_roster` reads."""
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow(COLUMNS)
+    lines.writerows([getattr(learner, column) for column in COLUMNS] for learner in learners)
+    return text.getvalue()
 
 
 def _learners(file: Path, people: Mapping[str, Any]) -> tuple[Learner, ...]:

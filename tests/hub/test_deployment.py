@@ -269,3 +269,14 @@ def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch
     (tmp_path / "course").mkdir()
     with pytest.raises(GradingError, match=r"course\.release names 'nope', which has no sources; exercises have"):
         list(fill_course_folder(of, tmp_path / "course", ROOT))
+
+
+def test_a_roster_survives_the_way_to_the_graders_account(tmp_path):
+    from deployment import Learner, read_deployment, read_roster, write_roster
+
+    people = (Learner("ada", "Ada", "Lovelace, Countess", "ada@example.org"), Learner("ben", "Bén"))
+    assert read_roster(write_roster(people)) == people
+    assert read_roster(write_roster(())) == ()
+    file = tmp_path / FILE
+    file.write_text("[people]\nroster = 'closed.csv'\n")  # which this account cannot read
+    assert read_deployment(file, people).learners == people
