@@ -168,7 +168,7 @@ class RecordedRuns(Directive):
                 [nodes.literal("", path.stem)],
                 [nodes.Text(machine)],
                 [nodes.Text(where["date"][:10])],
-                [nodes.Text(str(where["distribution"]))],
+                [nodes.inline("", str(where["distribution"]), classes=["recorded-run"])],
                 [nodes.Text(targets)],
                 [nodes.literal("", command_of(path))],
                 [nodes.literal("", str(where["commit"]))],
