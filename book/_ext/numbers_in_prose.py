@@ -172,7 +172,7 @@ class RecordedRuns(Directive):
                 [nodes.literal("", path.stem)],
                 [nodes.Text(machine)],
                 [nodes.Text(where["date"][:10])],
-                [nodes.Text(str(where["distribution"]))],
+                [nodes.inline("", str(where["distribution"]), classes=["recorded-run"])],
                 [nodes.Text(targets)],
                 list(chain.from_iterable((nodes.literal("", one), nodes.Text(" ")) for one in commands_of(path))),
                 [nodes.literal("", str(where["commit"]))],
