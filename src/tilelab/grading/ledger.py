@@ -217,6 +217,19 @@ class Ledger:
                 saver.preprocess_cell(cell, resources, number)
             self._penalise(name, assignment, student)
 
+    def penalise(self, assignment: str) -> None:
+        """Take off for lateness what the course's rule says now, for everybody alike: nobody is graded again.
+
+        Raises
+        ------
+        GradingError
+            The gradebook cannot be used.
+        """
+        with self._words(), _one_transaction(self._gradebook):
+            for submission in self._gradebook.assignment_submissions(assignment):
+                for notebook in submission.notebooks:
+                    self._penalise(notebook.name, assignment, submission.student.id)
+
     def _penalise(self, notebook: str, assignment: str, student: str) -> None:
         """Take off for lateness what the course's own rule says."""
         step = AssignLatePenalties(config=self._config)
