@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from make_views import AUTOGRADER, MASTERS
 
 from tilelab.cli.main import cli
+from tilelab.grading.errors import GradingError
 from tilelab.grading.policy import FILE
 from tilelab.grading.problems import names, problem
 from tilelab.grading.views import learners_copy_of
@@ -175,7 +176,9 @@ def test_lateness_costs_what_the_course_says(course):
         assert kept.penalty == pytest.approx(1.2), "a date that moved holds for what is graded already"
         (course.root / FILE).write_text(again.replace("per_day = 0.10", "per_day = 0.05"))
         kept = type(course)(course.root).grade("exercises", "late")
-        assert (kept.status, kept.penalty) == ("kept", pytest.approx(0.6)), "and so does a rule, where nothing is graded"
+        assert (kept.status, kept.penalty) == ("kept", pytest.approx(0.6)), (
+            "and so does a rule, where nothing is graded"
+        )
         (course.root / FILE).write_text(text.replace("[due]", "[due]\nexercizes = 2027-03-01T23:59:00Z"))
         with pytest.raises(GradingError, match="'exercizes', which is no assignment; there are exercises, practice"):
             type(course)(course.root).results("exercises")
