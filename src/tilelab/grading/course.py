@@ -278,14 +278,14 @@ class Course:
         self._set_due(assignment)  # says what is wrong before anything runs
         with self._ledger() as ledger:
             ledger.settle(assignment)
-            ledger.penalise(assignment)
+            moved = ledger.penalise(assignment)
             kept = [] if force or question else self.graded(assignment, students, sandboxed)
             waiting = [student for student in students if student not in kept]
             if question:
                 self._want_the_others(assignment, waiting, question)
             for student in set(students) - set(waiting):
                 message = ""
-                if feedback and not self._has_feedback(assignment, student):
+                if feedback and (student in moved or not self._has_feedback(assignment, student)):
                     message = self.write_feedback(assignment, student)
                 yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
             if not waiting:
