@@ -11,7 +11,7 @@ from tilelab.grading.timed.wanted import Measured, Wanted
 from tilelab.grading.timing import by_gain, by_nearness, waits_for_gpu, want
 from tilelab.grading.values import number, statements_fault, statements_right
 
-SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 200))
+SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 1000))
 HINT = "which element each thread loads, which ones it multiplies, and that the sum goes on over all tiles of K"
 TRUE = {"a": False, "b": True, "c": True, "d": False}
 

@@ -6,8 +6,9 @@ from tilelab.grading.cuda_answers import judge_kernel, try_all
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_4 import answer
 
+#: In the first one A and in the last one B has more elements than a short can count.
 #: No tile of 8, 16 or 32 divides all three; there are at least two K tiles of 16 in most.
-EDGES = ((16, 32, 1000), (33, 17, 19), (1, 1, 1), (35, 79, 129), (15, 16, 17), (100, 3, 45), (16, 33, 40), (2, 65, 31))
+EDGES = ((48, 32, 1000), (33, 17, 19), (1, 1, 1), (35, 79, 129), (15, 16, 17), (100, 3, 45), (16, 33, 40), (2, 65, 510))
 HINT = "what is loaded for the last tile of K, and which elements of C the last row and column of blocks store"
 WHOLE = (32, 64, 96)
 

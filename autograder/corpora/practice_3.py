@@ -1,6 +1,6 @@
 """Practice 3: the missing barrier."""
 
-from kernels import INNER, SIMULATED, TILED, changed
+from kernels import INNER, NAIVE, SIMULATED, TILED, changed
 
 from tilelab.grading.problems.practice_3 import BROKEN
 
@@ -62,6 +62,7 @@ WRONG = {
         {"mended": 0},
     ),
     "only a warp's barrier": ({"mended": changed(SIMULATED, ("syncthreads()  # second", "syncwarp()"))}, {"mended": 0}),
+    "another kernel, without any tile": ({"mended": NAIVE}, {"mended": 1}),
     "only the function, without what it needs": (
         {"mended": SIMULATED[SIMULATED.index("@cuda.jit") :]},
         {"mended": 0},

@@ -48,7 +48,16 @@ WRONG = {
     ),
     "the store not guarded": ({"kernel": changed(TILED, (STORE, "C[row * N + col] = acc;"))}, {"edges": 1}),
     "the grid rounded down": ({"launch": {**TILES, "grid": "N / TILE, M / TILE"}}, {"edges": 1}),
-    "the grid of a square": ({"launch": {**TILES, "grid": "ceil_div(M, TILE), ceil_div(M, TILE)"}}, {"edges": 2}),
+    "the grid of a square": ({"launch": {**TILES, "grid": "ceil_div(M, TILE), ceil_div(M, TILE)"}}, {"edges": 2.5}),
+    "A's index in a short": (
+        {"kernel": changed(TILED, ("A[row * K + aCol]", "A[(short)(row * K + aCol)]"))},
+        {"edges": 7},
+    ),
+    "B's index in a short": (
+        {"kernel": changed(TILED, ("B[bRow * N + col]", "B[(short)(bRow * N + col)]"))},
+        {"edges": 7},
+    ),
+    "a billion blocks": ({"launch": {**TILES, "grid": "1000000000, 1"}}, {"edges": 0}),
     "the second barrier lost on the way": (
         {"kernel": changed(TILED, ("__syncthreads();  // second", ""))},
         {"edges": 0.5},

@@ -1,6 +1,6 @@
 """Practice 5: dynamic shared memory."""
 
-from kernels import TILED, changed
+from kernels import NAIVE, TILED, changed
 
 DYNAMIC = changed(
     TILED,
@@ -58,6 +58,24 @@ WRONG = {
         {"correct": 2},
     ),
     "the second barrier lost": ({"kernel": changed(DYNAMIC, ("__syncthreads();  // second", ""))}, {"correct": 1}),
+    "both tiles in a static array that is large enough": (
+        {"kernel": changed(DYNAMIC, ("extern __shared__ float buf[];", "__shared__ float buf[2048];"))},
+        {"correct": 2.5},
+    ),
+    "one of the tiles in a static array": (
+        {
+            "kernel": changed(
+                DYNAMIC,
+                ("*shB = buf + TILE * TILE;", "*shB = other;"),
+                ("    extern", "    __shared__ float other[1024];\n    extern"),
+            )
+        },
+        {"correct": 2.5},
+    ),
+    "a naive kernel, and the bytes asked for all the same": (
+        {"kernel": changed(NAIVE, ("int K)", "int K, int TILE)"))},
+        {"correct": 2.5},
+    ),
     "left blank": ({"kernel": None, "launch": None}, {"correct": 0, "byte_rule": 0}),
 }
 

@@ -96,7 +96,25 @@ WRONG = {
     "left as it was given": ({"kernel": EMPTY, "tiled": None}, {"correct": 0, "timed": 0}),
 }
 
+#: Right, with four elements of C a thread, and no tile: the report says what that costs.
+UNTILED = r"""
+__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {
+    int col = blockIdx.x * 32 + threadIdx.x;
+    for (int row = blockIdx.y * 32 + threadIdx.y; row < min(M, int(blockIdx.y + 1) * 32); row += 8) {
+        float sum = 0.0f;
+        if (col < N) {
+            for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+            C[row * N + col] = sum;
+        }
+    }
+}
+"""
+
 UNUSUAL = {
+    "four elements a thread, one after the other, without a tile": {
+        "kernel": UNTILED,
+        "launch": {**LAUNCH, "block": "32, 8"},
+    },
     "four rows a thread, A straight from global memory": {"kernel": STRIP, "launch": {**LAUNCH, "block": "32, 8"}},
     "a patch of neighbours": {
         "kernel": changed(

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from make_views import AUTOGRADER, MASTERS
 
 from tilelab.cli.main import cli
+from tilelab.grading.errors import GradingError
 from tilelab.grading.policy import FILE
 from tilelab.grading.problems import names, problem
 from tilelab.grading.views import learners_copy_of
@@ -145,6 +146,10 @@ def results_are_exported_in_the_columns_of_others(graded, whole_course, tmp_path
     practice = graded["solved", "practice"]
     total = 0.35 * score / 30 + 0.65 * practice.score / practice.points
     assert written["totals"] == {"solved": pytest.approx(total, abs=1e-3), "untouched": 0}
+    nowhere = ["export", "exercises", "--course", str(whole_course.root), "--out", str(tmp_path / "none" / "x.csv")]
+    refused = CliRunner().invoke(cli, nowhere)
+    assert refused.exit_code == 1
+    assert "x.csv: No such file or directory" in refused.output.replace("\n", "")
     two = CliRunner().invoke(cli, ["export", *ASSIGNMENTS, "--course", str(whole_course.root)])
     assert two.exit_code != 0
     assert "takes one assignment" in two.output
@@ -164,6 +169,19 @@ def test_lateness_costs_what_the_course_says(course):
         assert result.seconds_late > 24 * 3600
         row = next(row for row in export(late_course, "exercises", "--form", "canvas").splitlines() if "late" in row)
         assert row.endswith(",3.2")
+        again = text.replace("[due]", f"[due]\nexercises = {due - timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}")
+        (course.root / FILE).write_text(again)
+        later = type(course)(course.root)
+        (kept,) = (one for one in later.results("exercises") if one.student == "late")
+        assert kept.penalty == pytest.approx(1.2), "a date that moved holds for what is graded already"
+        (course.root / FILE).write_text(again.replace("per_day = 0.10", "per_day = 0.05"))
+        kept = type(course)(course.root).grade("exercises", "late")
+        assert (kept.status, kept.penalty) == ("kept", pytest.approx(0.6)), (
+            "and so does a rule, where nothing is graded"
+        )
+        (course.root / FILE).write_text(text.replace("[due]", "[due]\nexercizes = 2027-03-01T23:59:00Z"))
+        with pytest.raises(GradingError, match="'exercizes', which is no assignment; there are exercises, practice"):
+            type(course)(course.root).results("exercises")
     finally:
         (course.root / FILE).write_text(text)
         with course.gradebook() as gradebook:

@@ -99,7 +99,7 @@ def test_in_plain_python_the_words_are_printed(mode, capsys):
         ("exercise_1_size", {"table": TABLE}, "exercise_1 has no part 'size'; it has table, order, contiguous"),
         ("exercise_1_table", {"order": "row-major"}, "exercise_1_table needs table"),
         ("exercise_1", {}, "no part has all its answers here: table needs table"),
-        ("exercise_1", {"table": ...}, "a ellipsis cannot be handed in: Ellipsis"),
+        ("exercise_1", {"table": ...}, "an ellipsis cannot be handed in: Ellipsis"),
     ],
 )
 def test_a_call_that_cannot_be_meant_says_what_would_work(mode, name, answers, words):
@@ -149,7 +149,7 @@ class Unlisted:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Unspeakable(), "a Unspeakable cannot be handed in"),
+        (Unspeakable(), "an Unspeakable cannot be handed in"),
         (Unlisted(), "its tolist() says RuntimeError: still on another device"),
         ({1, 2}, "a set cannot be handed in: {1, 2}"),
         (int, "a type cannot be handed in"),

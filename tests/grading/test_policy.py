@@ -1,6 +1,7 @@
 """course.toml: weights, due dates, lateness; and progress kept on the reader's own machine."""
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -82,13 +83,22 @@ def test_working_on_a_problem_is_remembered(kept, capsys):
     check("exercise_1", table=TABLE, order="diagonal")
     assert (of("exercise_1").fine, of("exercise_1").handed_in) == (1, 0)
     submit("exercise_1", order="column-major")
-    assert (of("exercise_1").fine, of("exercise_1").handed_in, of("exercise_1").parts) == (2, 1, 3)
+    assert (of("exercise_1").fine, of("exercise_1").handed_in, of("exercise_1").parts) == (1, 1, 3)
+    assert of("exercise_1").open == 1, "where only the form was looked at, nobody said that it is fine"
     check("exercise_1", table=[[0] * 4] * 3)
-    assert of("exercise_1").fine == 1, "what is no longer fine is no longer said to be"
+    assert of("exercise_1").fine == 0, "what is no longer fine is no longer said to be"
     shown = CliRunner().invoke(cli, ["progress"])
     assert "exercise_1" in shown.output
     rows = json.loads(CliRunner().invoke(cli, ["progress", "--json"]).output)["rows"]
     assert [row["problem"] for row in rows] == list(names())
+
+
+@pytest.mark.parametrize("empty", [None, math.nan, "  ", [], {"a": None}, [[None]]])
+def test_an_answer_that_holds_nothing_is_not_handed_in(kept, capsys, empty):
+    submit("exercise_1", order="column-major")
+    submit("exercise_1", order=empty)
+    assert of("exercise_1").handed_in == 0
+    assert "holding no answer yet: order" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("mode", ["autograde", "validate"])

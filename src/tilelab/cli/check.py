@@ -18,7 +18,8 @@ from tilelab.cli.visible import visible
 def command(notebook: Path, course: Path | None, no_sandbox: bool, as_json: bool) -> None:
     """Run NOTEBOOK, a learner's copy of a problem, and show what the judge says of each part.
 
-    It is the judge that grades in a course. Nothing is recorded.
+    It is the judge that grades in a course. No grade is recorded; the points go into the file that `tilelab progress`
+    shows, on this machine.
     """
     with needs_grading():
         from tilelab.grading.progress import note

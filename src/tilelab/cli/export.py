@@ -46,5 +46,6 @@ def command(assignments: tuple[str, ...], course: str, form: str, out: Path | No
     if out is None:
         click.echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8")
+        with needs_grading():
+            out.write_text(text, encoding="utf-8")
         click.echo(f"wrote {out}", err=True)

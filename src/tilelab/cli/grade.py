@@ -184,7 +184,7 @@ def _table(assignment: str, notebooks: list[str], results: list["Result"]) -> "T
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"{assignment}: {len(results)} submissions", title_justify="left")
+    table = Table(title=f"{assignment}: {len(results)} submission{'s' * (len(results) != 1)}", title_justify="left")
     longest = max((len(result.student) for result in results), default=0)
     table.add_column("student", overflow="fold", min_width=min(longest, 24))  # a cut name would be nobody's
     stem = notebooks[0].rpartition("_")[0] + "_"
@@ -209,14 +209,14 @@ def what_to_know(result: "Result") -> str:
     """Return what an instructor should read beside a score: why it failed, or what the reports say of lost points."""
     if result.status == "failed":
         return f"not graded now: {result.message}"
-    late = f"{result.penalty:g} points lost by lateness; " if result.penalty else ""
+    late = [f"{result.penalty:g} points lost by lateness"] if result.penalty else []
     lost = [part for part in result.parts if part.score + part.pending < part.points]
     if len({part.notebook for part in result.parts}) > 1:  # a line for each part would fill the screen
         lines = _by_notebook(lost)
     else:
         lost = [part for part in result.parts if part.score < part.points]
         lines = [line for part in lost for line in (*part.lines[:1], *part.notes)]
-    said = late + "; ".join(dict.fromkeys(lines))
+    said = "; ".join([*late, *dict.fromkeys(lines)])
     return said if result.status == "graded" else f"graded before{': ' if said else ''}{said}"
 
 

@@ -11,11 +11,15 @@ from tilelab.grading.errors import GradingError
 
 @contextmanager
 def needs_grading() -> Iterator[None]:
-    """Turn a `GradingError`, and a missing nbgrader, into one line and a non-zero exit."""
+    """Turn a `GradingError`, a file that cannot be used and a missing nbgrader into one line and a non-zero exit."""
     try:
         yield
     except GradingError as error:
         raise click.ClickException(visible(str(error))) from error
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise click.ClickException(visible(f"{error.filename}: {error.strerror}")) from error
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tilelab"):
             raise

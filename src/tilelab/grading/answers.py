@@ -81,9 +81,15 @@ def plain(value: object, depth: int = 0) -> Any:
     if inspect.isfunction(value):
         return source_of(value)
     raise GradingError(
-        f"a {type(value).__name__} cannot be handed in: {reprlib.repr(value):.80}. "
+        f"{_named(value)} cannot be handed in: {reprlib.repr(value):.80}. "
         "Numbers, strings, True, False, lists, arrays, layouts and functions can; of a kernel its text"
     )
+
+
+def _named(value: object) -> str:
+    """Return a value's type with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _listed(value: Any) -> object:
@@ -92,7 +98,7 @@ def _listed(value: Any) -> object:
         return value.tolist()
     except Exception as error:
         raise GradingError(
-            f"a {type(value).__name__} cannot be handed in: its tolist() says {type(error).__name__}: {error}"
+            f"{_named(value)} cannot be handed in: its tolist() says {type(error).__name__}: {error}"
         ) from None
 
 

@@ -32,6 +32,7 @@ from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.policy import FILE, read_policy
+from tilelab.grading.problems import names, problem
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.sandbox.preflight import require
@@ -194,9 +195,15 @@ class Course:
         return found
 
     def results(self, assignment: str) -> list[Result]:
-        """Return what the gradebook holds for everybody who handed the assignment in; nothing is graded."""
+        """Return what the gradebook holds for everybody who handed the assignment in; nothing is graded.
+
+        What lateness costs follows ``course.toml`` as it is now.
+        """
+        students = self.students(assignment)
+        self._set_due(assignment)
         with self._ledger() as ledger:
-            return [self._result(ledger, assignment, student, "kept") for student in self.students(assignment)]
+            ledger.penalise(assignment)
+            return [self._result(ledger, assignment, student, "kept") for student in students]
 
     def people(self) -> dict[str, Student]:
         """Return everybody in the gradebook, by their id."""
@@ -271,13 +278,14 @@ class Course:
         self._set_due(assignment)  # says what is wrong before anything runs
         with self._ledger() as ledger:
             ledger.settle(assignment)
+            moved = ledger.penalise(assignment)
             kept = [] if force or question else self.graded(assignment, students, sandboxed)
             waiting = [student for student in students if student not in kept]
             if question:
                 self._want_the_others(assignment, waiting, question)
             for student in set(students) - set(waiting):
                 message = ""
-                if feedback and not self._has_feedback(assignment, student):
+                if feedback and (student in moved or not self._has_feedback(assignment, student)):
                     message = self.write_feedback(assignment, student)
                 yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
             if not waiting:
@@ -320,9 +328,22 @@ class Course:
             ledger.close()
 
     def _set_due(self, assignment: str) -> None:
-        """Tell the gradebook when the assignment is due, by the course's own file; without a word there it stays."""
+        """Tell the gradebook when the assignment is due, by the course's own file; without a word there it stays.
+
+        Raises
+        ------
+        GradingError
+            The file has a word on an assignment that is none.
+        """
         due = self.policy.due.get(assignment)
         with self.gradebook() as gradebook:
+            known = {found.name for found in gradebook.assignments} | {problem(name).assignment for name in names()}
+            for table, said in (("due", self.policy.due), ("weights", self.policy.weights)):
+                if unknown := sorted(set(said) - known):
+                    raise GradingError(
+                        f"{FILE}: [{table}] names {unknown[0]!r}, which is no assignment; there are "
+                        f"{', '.join(sorted(known))}"
+                    )
             if due is None:
                 return
             found = gradebook.find_assignment(assignment)
@@ -369,10 +390,10 @@ class Course:
     ) -> list[Job]:
         source = Path(self.api.coursedir.format_path(self.api.coursedir.source_directory, ".", assignment))
         with self.gradebook() as gradebook:
-            names = sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
+            notebooks = sorted(notebook.name for notebook in gradebook.find_assignment(assignment).notebooks)
             released = tuple(
                 Released(name, tuple(plan_in(gradebook, name, assignment)), _kernelspec(source / f"{name}.ipynb"))
-                for name in names
+                for name in notebooks
                 if question in (None, name)
             )
         limits = Path(self.api.config.ContainedExecute.get("limits", ""))

@@ -6,7 +6,9 @@ Everything that compiles or runs learner-written code goes through the one runne
 module makes the inputs and reads the outputs, outside of it.
 """
 
+import ast
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +30,8 @@ SIGNATURE = "matmul(const float* A, const float* B, float* C, int M, int N, int 
 PATIENCE = 30.0
 #: Words for a launch that took longer, and after how many of them the other shapes are not tried any more.
 ENDLESS, MOST_ENDLESS = "did not end", 2
+#: Threads of a launch: so many times the elements of C at most, and so many in any case. More are not even tried.
+MOST_THREADS, FREE_THREADS = 64, 1 << 18
 Shape = tuple[int, int, int]
 
 
@@ -54,6 +58,24 @@ class CudaAnswer:
         said = re.search(r"#\s*define\s+TILE\b|\bTILE\s*=|\bint\s+TILE\b", self.source)
         return {} if said or self.tile_argument else {"TILE": self.tile}
 
+    def extents(self, shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the launch's grid and block for one shape.
+
+        Raises
+        ------
+        GradingError
+            A launch rule cannot be worked out, or asks for far more threads than C has elements.
+        """
+        names = dict(zip("MNK", shape, strict=True)) | {"TILE": self.tile}
+        grid, block = (numbers_of(self.launch[what], names) for what in ("grid", "block"))
+        blocks, threads, outputs = math.prod(grid), math.prod(block), shape[0] * shape[1]
+        if min(*grid, *block) > 0 and blocks * threads > max(MOST_THREADS * outputs, FREE_THREADS):
+            raise GradingError(
+                f"the grid {self.launch['grid']!r:.80} asks for {blocks} blocks of {threads} threads, and C has "
+                f"{outputs} elements: it was not started"
+            )
+        return grid, block
+
     def kernel(self, shape: Shape) -> "Kernel":
         """Return the kernel with its launch for one shape.
 
@@ -67,11 +89,12 @@ class CudaAnswer:
         from tilelab.cudacpp.kernel import Kernel
 
         names = dict(zip("MNK", shape, strict=True)) | {"TILE": self.tile}
+        grid, block = self.extents(shape)
         return Kernel(
             self.source,
             NAME,
-            grid=numbers_of(self.launch["grid"], names),
-            block=numbers_of(self.launch["block"], names),
+            grid=grid,
+            block=block,
             shared=number_of(self.launch.get("shared", 0), names),
             defines=self.defines,
         )
@@ -200,7 +223,7 @@ def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | No
     else:
         try:
             answer.run(shape, a, b, c)
-        except CudaError:
+        except (CudaError, GradingError):
             return None
     exact = a.astype(np.float64) @ b.astype(np.float64)
     allowed = gamma(shape[2], UNIT_ROUNDOFF["float32"]) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
@@ -285,9 +308,10 @@ def _simulated_products(answer: CudaAnswer, shapes: Sequence[Shape], inputs: Seq
         raise GradingError(fault)
     launches = []
     for shape, (a, b) in zip(shapes, inputs, strict=True):
-        names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
-        extents = {what: numbers_of(answer.launch[what], names) for what in ("grid", "block")}
-        launches.append({"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), **extents})
+        grid, block = answer.extents(shape)
+        launches.append(
+            {"shape": shape, "A": a.ravel().tolist(), "B": b.ravel().tolist(), "grid": grid, "block": block}
+        )
     return products(answer.source, NAME, launches)
 
 
@@ -333,12 +357,19 @@ def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
     from tilelab.cudacpp.errors import CudaError
 
     if answer.in_python:
-        return "shared.array" in answer.source
+        called = (ast.unparse(node.func) for node in ast.walk(ast.parse(answer.source)) if isinstance(node, ast.Call))
+        return any(name.endswith("shared.array") for name in called)
     try:
         kernel = answer.kernel(shape)
         return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
     except (CudaError, GradingError):
         return False
+
+
+def right_with(answer: CudaAnswer, shape: Shape, shared: int) -> bool:
+    """Whether the kernel is right too where a block has only so many bytes of dynamic shared memory."""
+    (trial,) = try_all(replace(answer, launch={**answer.launch, "shared": shared}), [shape])
+    return trial.ok
 
 
 def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> Finding:

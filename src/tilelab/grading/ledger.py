@@ -217,6 +217,29 @@ class Ledger:
                 saver.preprocess_cell(cell, resources, number)
             self._penalise(name, assignment, student)
 
+    def penalise(self, assignment: str) -> set[str]:
+        """Take off for lateness what the course's rule says now, for everybody alike: nobody is graded again.
+
+        Returns
+        -------
+        set of str
+            Whose points that changes.
+
+        Raises
+        ------
+        GradingError
+            The gradebook cannot be used.
+        """
+        changed = set()
+        with self._words(), _one_transaction(self._gradebook):
+            for submission in self._gradebook.assignment_submissions(assignment):
+                for notebook in submission.notebooks:
+                    before = notebook.late_submission_penalty
+                    self._penalise(notebook.name, assignment, submission.student.id)
+                    if (notebook.late_submission_penalty or 0) != (before or 0):
+                        changed.add(submission.student.id)
+        return changed
+
     def _penalise(self, notebook: str, assignment: str, student: str) -> None:
         """Take off for lateness what the course's own rule says."""
         step = AssignLatePenalties(config=self._config)

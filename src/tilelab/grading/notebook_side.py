@@ -1,8 +1,10 @@
 """What a learner calls: `given` says what it is about, `check` looks, `submit` hands in. No score is made here."""
 
+import math
 import os
 import reprlib
 import sys
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -109,7 +111,10 @@ def submit(name: str, *unnamed: object, **answers: object) -> None:
         also where an instant check fails.
     """
     made, parts = _answered(name, answers, unnamed)
+    empty = [answer for answer, value in answers.items() if _is_empty(value)]
     head = f"{made['problem']}: recorded {', '.join(answers)}"
+    if empty:
+        head += f"; holding no answer yet: {', '.join(empty)}"
     mode = os.environ.get("NBGRADER_EXECUTION")
     if mode == "autograde":
         _display(head, f"<p>{escape(head)}</p>", made)
@@ -121,7 +126,7 @@ def submit(name: str, *unnamed: object, **answers: object) -> None:
             raise GradingError("; ".join(failed))
         _passes_validation(sum(part.points for part in parts))
         return
-    _remember(made["problem"], findings, handed_in=True)
+    _remember(made["problem"], findings, [part.name for part in parts if not set(part.needs) & set(empty)])
     note = "The judge decides when the notebook is graded; you can change your answer until then."
     _display(
         f"{head}\n{_table_text(findings)}\n{note}",
@@ -153,6 +158,17 @@ def _answered(
     return record(asked.name, answers, me() if _keys.get(asked.name) else ""), parts
 
 
+def _is_empty(value: object) -> bool:
+    """Whether nothing is answered: ``None``, a number that is none, or a collection of nothing but those."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_empty, value.values()))
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, list | tuple) and all(map(_is_empty, value)))
+
+
 def _posed(name: str) -> Problem:
     """Return a problem as this learner has it."""
     key = _keys.get(name, "")
@@ -169,13 +185,13 @@ def _look(part: Part, answers: dict[str, Any]) -> Finding:
         )
 
 
-def _remember(name: str, findings: list[tuple[Part, Finding]], handed_in: bool = False) -> None:
+def _remember(name: str, findings: list[tuple[Part, Finding]], handed_in: list[str] | None = None) -> None:
     """Keep a reader's progress on their own machine; a judge's run leaves no trace."""
     if os.environ.get("NBGRADER_EXECUTION"):
         return
     from tilelab.grading.progress import seen
 
-    seen(name, [(part.name, finding.ok) for part, finding in findings], handed_in)
+    seen(name, [(part.name, finding) for part, finding in findings], handed_in)
 
 
 def _passes_validation(points: float) -> None:

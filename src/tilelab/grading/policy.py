@@ -134,5 +134,7 @@ def _share(file: Path, name: str, value: Any) -> float:
 
 def _moment(file: Path, name: str, value: Any) -> datetime:
     if not isinstance(value, datetime):
-        raise GradingError(f"{file.name}: due.{name} = {value!r}, write a date and time such as 2027-03-01T23:59:00Z")
+        raise GradingError(
+            f"{file.name}: due.{name} = {value!r}, write a date and time in UTC, such as 2027-03-01T23:59:00Z"
+        )
     return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

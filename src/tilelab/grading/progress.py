@@ -7,14 +7,16 @@ is lost but the record.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilelab.grading.problems import names, problem
+from tilelab.grading.problems import Finding, names, problem
 
 VARIABLE = "TILELAB_PROGRESS"
+#: Kept instead of whether a part looks fine where the instant check looked at its form alone.
+OPEN = "open"
 
 
 def file() -> Path:
@@ -54,11 +56,15 @@ def note(changes: Mapping[str, Mapping[str, Any]]) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a reader stands with one problem: parts that look fine, parts handed in, points by the judge."""
+    """Where a reader stands with one problem.
+
+    Parts that look fine, parts whose form alone could be looked at, parts handed in, points by the judge.
+    """
 
     problem: str
     parts: int
     fine: int
+    open: int
     handed_in: int
     earned: float | None
     points: float
@@ -78,12 +84,19 @@ def _of(name: str, known: Mapping[str, Mapping[str, Any]]) -> Progress:
         problem=name,
         parts=len(asked),
         fine=sum(one.get("fine") is True for one in found),
+        open=sum(one.get("fine") == OPEN for one in found),
         handed_in=sum(one.get("handed_in") is True for one in found),
         earned=float(sum(scores)) if scores else None,
         points=float(sum(part.points for part in asked)),
     )
 
 
-def seen(name: str, parts: Iterable[tuple[str, bool]], handed_in: bool = False) -> None:
-    """Note what an instant check said of some parts, and whether they were handed in."""
-    note({f"{name}_{part}": {"fine": fine} | ({"handed_in": True} if handed_in else {}) for part, fine in parts})
+def seen(name: str, parts: Iterable[tuple[str, Finding]], handed_in: Collection[str] | None = None) -> None:
+    """Note what an instant check said of some parts, and which of them hold an answer where they were handed in."""
+    note(
+        {
+            f"{name}_{part}": {"fine": finding.ok if finding.decided else OPEN}
+            | ({} if handed_in is None else {"handed_in": part in handed_in})
+            for part, finding in parts
+        }
+    )

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
+from tilelab.grading.cuda_answers import CudaAnswer, keeps_a_tile, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.values import statements_fault, whole
 
@@ -39,6 +39,9 @@ def matmul(A, B, C, M, N, K):
 LAUNCH = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
 SIZES = ("8", "16", "17", "32", "1000")
 PUBLIC = ((17, 19, 40),)
+NO_TILE = "right, but it keeps nothing in shared memory: the tiled kernel is to be mended, not replaced"
+#: The largest extent that `races` tries: the simulated GPU takes its time.
+LARGEST = 1024
 
 
 def line_of(piece: str) -> int:
@@ -79,6 +82,10 @@ def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
     from tilelab.grading.python_answers import python_fault
     from tilelab.simt import SimtError, cuda
 
+    for name, extent in (("K", K), ("M", M), ("N", N)):
+        if not 1 <= (whole(extent) or 0) <= LARGEST:
+            print(f"{name} is a whole number from 1 to {LARGEST}, not {extent!r:.40}")
+            return
     if fault := python_fault(source, "matmul"):
         print(f"{fault}. This runs kernels in Python; check() tries CUDA C++ too")
         return
@@ -127,6 +134,11 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
             return Finding(False, f"line {line} neither reads nor writes shared memory: {text}")
     if any(len(pair) == 1 for pair in found):
         return Finding(False, "a line does not race with itself here: each thread has its own element to write")
+    for pair in map(sorted, found):
+        if all("acc +=" not in lines[line - 1] for line in pair):
+            return Finding(
+                False, f"lines {pair[0]} and {pair[1]} both write; a pair is one line that reads and one that writes"
+            )
     return Finding.undecided(
         f"pairs of lines that touch shared memory: {len(found)}; does the report name each of them?"
     )
@@ -134,7 +146,10 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
 
 def look_at_mended(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel under the checker."""
-    return look_at_kernel(lambda: answer(answers), PUBLIC)
+    found = look_at_kernel(lambda: answer(answers), PUBLIC)
+    if found.ok and found.decided and not keeps_a_tile(answer(answers), PUBLIC[0]):
+        return Finding(False, NO_TILE)
+    return found
 
 
 def picture(answers: Mapping[str, Any]) -> object | None:

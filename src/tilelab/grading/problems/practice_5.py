@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
+from tilelab.grading.cuda_answers import CudaAnswer, Shape, look_at_kernel, read_cuda, right_with
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.rules import number_of
@@ -13,6 +13,9 @@ from tilelab.grading.rules import number_of
 PUBLIC = ((8, (17, 9, 20)), (16, (17, 35, 40)))
 #: Elements that a padded row may be longer.
 PADDING = 4
+STATIC = (
+    "it is right with half of the dynamic shared memory too: the two tiles are not both in the extern __shared__ array"
+)
 
 
 def answer(answers: Mapping[str, Any], tile: int) -> CudaAnswer:
@@ -28,7 +31,15 @@ def look_at_correct(answers: Mapping[str, Any]) -> Finding:
         if not (found.ok and found.decided):
             return found
         told.append(f"TILE = {tile}: {found.text}")
+    tile, shape = PUBLIC[0]
+    if not keeps_both_tiles(answer(answers, tile), shape):
+        return Finding(False, STATIC)
     return Finding(True, "; ".join(told))
+
+
+def keeps_both_tiles(answer: CudaAnswer, shape: Shape) -> bool:
+    """Whether a kernel that is right needs more dynamic shared memory than one tile takes."""
+    return not right_with(answer, shape, answer.tile * answer.tile * 4)
 
 
 def bytes_asked(launch: object, tile: int) -> int:
