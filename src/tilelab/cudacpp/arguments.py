@@ -100,7 +100,12 @@ def _scalar(value: Any, parameter: Parameter) -> Scalar:
     plain = value.item() if hasattr(value, "item") else value
     if not isinstance(plain, bool | int | float):
         raise LaunchError(f"{who} is {value!r}, but the kernel declares {parameter}: pass a number")
-    dtype = parameter.dtype or ("int32" if isinstance(plain, int) else "float32")
+    dtype = parameter.dtype
+    if not dtype:
+        raise LaunchError(
+            f"{who} has type {parameter.ctype}, and what that is the text does not tell: write the type itself "
+            "(float, double, int, long long, …), or typedef … or using … in the same source"
+        )
     if dtype not in _FORMATS:
         raise LaunchError(f"{who} has type {parameter.ctype}, which cannot be passed by value; pass a pointer")
     whole = "int" in dtype

@@ -12,6 +12,7 @@ from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError, LaunchError
 from tilelab.cudacpp.launch import Launch
 from tilelab.cudacpp.processes import cache_folder, keep
+from tilelab.cudacpp.signature_check import checks
 from tilelab.hardware.limits import Capability, HardwareError, capability, launch_problems
 
 if TYPE_CHECKING:
@@ -105,13 +106,14 @@ def _load(kernel: "Kernel", ordinal: int) -> Loaded:
 
 def _by_nvrtc(cupy: Any, kernel: "Kernel") -> Any:
     options = ("-std=c++17", "-lineinfo", *(f"-D{macro}" for macro in kernel.macros), *kernel.options)
-    code = f'#line 1 "{FILE}"\n{kernel.source}'
+    code = f'#line 1 "{FILE}"\n{kernel.source}\n{checks(kernel.declared)}'
     module = cupy.RawModule(code=code, options=options, backend="nvrtc", name_expressions=[kernel.name])
     return module.get_function(kernel.name)
 
 
 def _by_nvcc(cupy: Any, kernel: "Kernel", chip: Capability) -> Any:
-    built = nvcc.compile_cubin(kernel.source, chip.name, kernel.macros, kernel.options)
+    source = f"{kernel.source}\n{checks(kernel.declared)}"
+    built = nvcc.compile_cubin(source, chip.name, kernel.macros, kernel.options)
     folder = cache_folder() / "loaded"
     file = folder / f"{hashlib.sha256(built.code).hexdigest()[:32]}.cubin"
     keep(file, built.code)

@@ -27,7 +27,8 @@ from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.findings import Finding, read_report
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
-from tilelab.cudacpp.source import Parameter, for_emulation, unset_arrays
+from tilelab.cudacpp.signature_check import checks
+from tilelab.cudacpp.source import Declaration, for_emulation, unset_arrays
 from tilelab.cudacpp.unemulated import explain_unemulated
 from tilelab.hardware.limits import Capability, launch_problems
 
@@ -35,6 +36,8 @@ HERE = Path(__file__).parent / "emulator"
 INCLUDE = HERE / "include"
 #: The name of variables that the kernel's author knows nothing of, and that nobody watches.
 OWN = "-"
+#: An array as long as the first argument of the kernel's ``__launch_bounds__``.
+_MOST_THREADS = "tilelab_most_threads"
 RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "runtime.h", "hooks.h")
 ORDERS = ("forward", "reverse", "shuffled")
 
@@ -68,13 +71,15 @@ class Library:
     """A kernel built for emulation.
 
     ``shared`` are its static shared arrays and ``device`` its ``__device__`` variables (name, offset, bytes), ``unset``
-    the local variables that a checked build saw read before they are set (line, name).
+    the local variables that a checked build saw read before they are set (line, name). ``most_threads`` is what its
+    ``__launch_bounds__`` allows a block; 0 without.
     """
 
     code: bytes
     shared: tuple[tuple[str, int, int], ...]
     device: tuple[tuple[str, int, int], ...]
     unset: tuple[tuple[int, str], ...]
+    most_threads: int
     checked: bool
 
     @property
@@ -145,8 +150,7 @@ def runtime() -> bytes:
 
 def build(
     source: str,
-    name: str,
-    parameters: Sequence[Parameter],
+    declared: Declaration,
     defines: Sequence[str],
     checked: bool,
     zeros: bool = False,
@@ -155,10 +159,9 @@ def build(
 
     Parameters
     ----------
-    source, name
-        CUDA C++, and the kernel in it.
-    parameters
-        From :func:`tilelab.cudacpp.source.signature`; the number of them is checked by the compiler too.
+    source, declared
+        CUDA C++, and how the kernel in it is declared (:func:`tilelab.cudacpp.source.declaration`): the compiler checks
+        that it reads the same.
     defines
         ``NAME=VALUE`` each.
     checked
@@ -173,22 +176,29 @@ def build(
     """
     path, identity = compiler()
     folder = cache_folder() / "emulator"
-    key = _digest(source, name, *defines, checked, zeros, _our_sources(), identity)
+    name = declared.name
+    key = _digest(source, name, checks(declared), *defines, checked, zeros, _our_sources(), identity)
     code, facts = folder / f"{key}.so", folder / f"{key}.json"
     if code.exists() and facts.exists():
-        shared, variables, unset = (tuple(map(tuple, part)) for part in json.loads(facts.read_text()))
-        return Library(code.read_bytes(), shared, variables, unset, checked)
+        *lists, most = json.loads(facts.read_text())
+        shared, variables, unset = (tuple(map(tuple, part)) for part in lists)
+        return Library(code.read_bytes(), shared, variables, unset, most, checked)
+    # Macros come after our header, so that they mean nothing in it.
+    macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
+    bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
     text = (
-        f'{for_emulation(source)}\n#line 1 "launch"\n'
+        f'{macros}#line 1 "{FILE}"\n{for_emulation(source)}\n{checks(declared)}'
+        f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'
         'extern "C" __attribute__((weak)) char __start_tilelab_shared[], __stop_tilelab_shared[];\n'
         "char* tilelab_span[] __attribute__((used)) = {__start_tilelab_shared, __stop_tilelab_shared};\n"
-        f'extern "C" void tilelab_entry(void** arguments) {{ tilelab_call(&{name}, arguments); }}\n'
+        f'extern "C" void tilelab_entry(void** tilelab_given) {{ tilelab_call(&{name}, tilelab_given); }}\n'
     )
     flags = [
         *_COMMON,
         _ZEROS if zeros else _NONSENSE,
         *(_CHECKED if checked else _FAST),
-        *(f"-D{define}" for define in defines),
+        # This one our header reads too.
+        *(f"-D{define}" for define in defines if define.startswith("NDEBUG=")),
     ]
     read = [f"-I{INCLUDE}", "-include", "tilelab_cuda.h", "-x", "c++", FILE, "-x", "none"]
     argv = [path, *flags, *read, "-o", "kernel.so", *_LINK]
@@ -197,9 +207,9 @@ def build(
         raise BuildError("the compiler took more than a minute; is a loop unrolled too far?", built.stderr)
     if built.code:
         raise explain_unemulated(explain(built.stderr, source, "g++"), source)
-    shared, variables = _variables(built.files["kernel.so"])
-    library = Library(built.files["kernel.so"], shared, variables, _unset(built.stderr), checked)
-    keep(facts, json.dumps([library.shared, library.device, library.unset]).encode())
+    shared, variables, most = _variables(built.files["kernel.so"])
+    library = Library(built.files["kernel.so"], shared, variables, _unset(built.stderr), most, checked)
+    keep(facts, json.dumps([library.shared, library.device, library.unset, library.most_threads]).encode())
     keep(code, library.code)
     return library
 
@@ -213,26 +223,28 @@ def _unset(log: str) -> tuple[tuple[int, str], ...]:
     return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
-def _variables(code: bytes) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...]]:
-    """Static shared arrays of a library, and its other variables, from its symbols.
+def _variables(code: bytes) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...], int]:
+    """Static shared arrays of a library, its other variables, and the most threads of a block, from its symbols.
 
     Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
     drops a section attribute inside a template, so the section alone does not tell.)
     """
     listed = run(Task(["nm", "-S", "--defined-only", "kernel.so"], {"kernel.so": code})).stdout
-    symbols = []
+    symbols, most = [], 0
     bounds = {"__start_tilelab_shared": 0, "__stop_tilelab_shared": 0}
     for line in listed.splitlines():
         fields = line.split(maxsplit=3)
         if fields[-1] in bounds:
             bounds[fields[-1]] = int(fields[0], 16)
+        if fields[-1] == _MOST_THREADS:
+            most = int(fields[1], 16)
         if len(fields) == 4 and fields[2] in "bBdDuV" and not fields[3].startswith("tilelab_"):
             symbols.append((fields[3], int(fields[0], 16), int(fields[1], 16)))
     low, high = bounds.values()
     kinds: tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]] = [], []
     for symbol, offset, size in symbols:
         kinds[0 if symbol.startswith("_ZZ") or low <= offset < high else 1].append((_plain(symbol), offset, size))
-    return tuple(kinds[0]), tuple(kinds[1])
+    return tuple(kinds[0]), tuple(kinds[1]), most
 
 
 def _plain(symbol: str) -> str:
@@ -293,6 +305,11 @@ def launch(
         The kernel crashed, did not end, met a barrier that some thread does not reach, or wrote outside its arrays.
     """
     problems = launch_problems(chip, grid, block, library.static_shared, dynamic_shared)
+    threads = block[0] * block[1] * block[2]
+    if not problems and 0 < library.most_threads < threads:
+        problems = [
+            f"{threads} threads a block, but the kernel is declared with __launch_bounds__({library.most_threads})"
+        ]
     if problems:
         raise LaunchError("; ".join(problems))
     if order not in ORDERS:

@@ -11,7 +11,7 @@ from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
-from tilelab.cudacpp.source import Parameter, signature, unset_arrays
+from tilelab.cudacpp.source import Declaration, Parameter, declaration, unset_arrays
 from tilelab.hardware.limits import Capability, capability
 
 BACKENDS = ("nvrtc", "nvcc")
@@ -83,7 +83,12 @@ class Kernel:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The kernel's parameters, read from the source."""
-        return signature(self.source, self.name)
+        return self.declared.parameters
+
+    @cached_property
+    def declared(self) -> Declaration:
+        """How the source declares the kernel."""
+        return declaration(self.source, self.name, self.macros)
 
     @cached_property
     def macros(self) -> tuple[str, ...]:
@@ -190,7 +195,7 @@ class Kernel:
     def build(self, checked: bool = False) -> emulation.Library:
         """Compile for emulation now instead of at the first call."""
         emulation.runtime()
-        return emulation.build(self.source, self.name, self.parameters, self.macros, checked)
+        return emulation.build(self.source, self.declared, self.macros, checked)
 
     def _emulate(
         self,
@@ -203,7 +208,7 @@ class Kernel:
     ) -> emulation.Emulation:
         library, twin = self.build(checked), None
         if checked and unset_arrays(self.source):
-            twin = emulation.build(self.source, self.name, self.parameters, self.macros, checked=False, zeros=True)
+            twin = emulation.build(self.source, self.declared, self.macros, checked=False, zeros=True)
         return emulation.launch(
             library,
             self.source,

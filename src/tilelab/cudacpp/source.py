@@ -1,9 +1,11 @@
 """Reading a CUDA C++ source: a kernel's parameters, its lines, and the few rewrites that emulation needs."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.preprocess import active, aliases, defined_by, without_comments
 
 #: C type -> dtype name, as numpy and torch write it. Vectors are stored as their elements.
 DTYPES = {
@@ -67,8 +69,6 @@ SIZES = {
     if dtype
 }
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"", re.S)
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -90,25 +90,40 @@ class Parameter:
         return f"{'const ' if self.const else ''}{self.ctype}{'*' if self.pointer else ''} {self.name}"
 
 
-def without_comments(source: str) -> str:
-    """Blank out comments and strings, so that every other character keeps its line and column."""
-    return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+@dataclass(frozen=True)
+class Declaration:
+    """How a kernel is declared.
+
+    ``line`` is where; ``most_threads`` the first argument of its ``__launch_bounds__``, an expression; empty without.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    line: int
+    most_threads: str
 
 
 def kernels_in(source: str) -> list[str]:
     """Names of the ``__global__`` functions of a source, in order."""
-    return [
-        match[1] for match in re.finditer(r"\b__global__\b[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\b(\w+)\s*\(", _plain(source))
-    ]
+    text = _without_bounds(active(without_comments(source), {})[0])
+    found = re.finditer(r"\b__global__\b[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\b(\w+)\s*\(", text)
+    return list(dict.fromkeys(match[1] for match in found))
 
 
-def _plain(source: str) -> str:
-    text = without_comments(source)
-    return re.sub(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)", lambda m: " " * len(m[0]), text)
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
 
 
-def signature(source: str, name: str) -> tuple[Parameter, ...]:
-    """Parameters of a kernel.
+def _without_bounds(text: str) -> str:
+    return _BOUNDS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def signature(source: str, name: str, macros: Sequence[str] = ()) -> tuple[Parameter, ...]:
+    """Parameters of a kernel. Parameters, errors: see :func:`declaration`."""
+    return declaration(source, name, macros).parameters
+
+
+def declaration(source: str, name: str, macros: Sequence[str] = ()) -> Declaration:
+    """Read how a kernel is declared.
 
     Parameters
     ----------
@@ -116,17 +131,18 @@ def signature(source: str, name: str) -> tuple[Parameter, ...]:
         CUDA C++.
     name
         A ``__global__`` function of it, with template arguments where it is a template: ``matmul<16>``.
+    macros
+        ``NAME=VALUE`` of each macro that the build defines.
 
     Raises
     ------
     BuildError
-        No such kernel; the message names those there are.
+        No such kernel; the message names those there are. Or a template without arguments.
     """
-    base, _, given = name.partition("<")
-    text = _plain(source)
-    found = re.search(
-        rf"(?:template\s*<([^>]*)>[^;{{}}]*?)?\b__global__\b[^;{{}}()]*\b{re.escape(base.strip())}\s*\(", text
-    )
+    base, given = name.partition("<")[0].strip(), name.partition("<")[2].strip()
+    whole, known = active(without_comments(source), defined_by(macros))
+    text = _without_bounds(whole)
+    found = re.search(rf"(?:template\s*<([^>]*)>[^;{{}}]*?)?\b__global__\b[^;{{}}()]*\b{re.escape(base)}\s*\(", text)
     if not found:
         there = ", ".join(kernels_in(source)) or "no __global__ function at all"
         raise BuildError(f"the source has no kernel {base!r}; it has {there}")
@@ -134,14 +150,27 @@ def signature(source: str, name: str) -> tuple[Parameter, ...]:
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    bound = {}
-    if found[1]:
-        names = [part.split("=")[0].split()[-1] for part in found[1].split(",")]
-        bound = dict(zip(names, (part.strip() for part in given.rstrip("> ").split(",")), strict=False))
+    stands_for = aliases(text, known)
+    if found[1] is not None:
+        stands_for |= _template_arguments(found[1], given, name)
     inside = text[found.end() : end - 1].strip()
-    if inside in ("", "void"):
-        return ()
-    return tuple(_parameter(part, bound) for part in _split(inside))
+    parts = [] if inside in ("", "void") else _split(inside)
+    bounds = _BOUNDS.search(whole, found.start(), found.end())
+    most = re.sub(r"\w+", lambda word: stands_for.get(word[0], word[0]), _split(bounds[1])[0]) if bounds else ""
+    line = text.count("\n", 0, found.end()) + 1
+    return Declaration(name, tuple(_parameter(part, stands_for) for part in parts), line, most.strip())
+
+
+def _template_arguments(declared: str, given: str, name: str) -> dict[str, str]:
+    """What the names of a template stand for: what is given, else their defaults."""
+    parameters = [part.partition("=") for part in _split(declared)]
+    names = [head.replace("...", " ").split()[-1] for head, _, _ in parameters]
+    if "<" not in name:
+        example = ", ".join(default.strip() or names[i] for i, (_, _, default) in enumerate(parameters))
+        raise BuildError(f"{name} is a template: name it with its arguments, such as {name}<{example}>")
+    values = [part.strip() for part in _split(given.removesuffix(">"))] if given.strip("> ") else []
+    defaults = {n: default.strip() for n, (_, _, default) in zip(names, parameters, strict=True) if default}
+    return defaults | dict(zip(names, values, strict=False))
 
 
 def _split(text: str) -> list[str]:
@@ -156,15 +185,25 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _parameter(text: str, bound: dict[str, str]) -> Parameter:
+def _canonical(ctype: str) -> str:
+    """A type as :data:`DTYPES` spells it: without ``std::``, and without an ``int`` or ``signed`` that says nothing."""
+    plain = re.sub(r"(?:::)?(?:cuda::)?\bstd::", "", ctype)
+    if plain not in DTYPES and re.fullmatch(r"(?:(?:unsigned|signed|short|long|int)\s*)+", plain):
+        kept = [word for word in plain.split() if word not in ("int", "signed")]
+        kept.sort(key=lambda word: word != "unsigned")
+        return " ".join(kept) or "int"
+    return plain
+
+
+def _parameter(text: str, bound: Mapping[str, str]) -> Parameter:
     text = re.sub(r"__restrict__|__restrict|__grid_constant__|\bvolatile\b|\bstruct\b", " ", text.split("=")[0])
     array = re.search(r"(\w+)\s*\[[^\]]*\]\s*$", text)
     pointer = "*" in text or array is not None
     # In "const float* const A" the const before the star is the one that protects the data.
     const = bool(re.search(r"\bconst\b", text.split("*")[0]))
     words = re.sub(r"\bconst\b|[*&]|\[[^\]]*\]", " ", text).split()
-    name = words.pop() if len(words) > 1 else ""
-    ctype = " ".join(bound.get(word, word) for word in words)
+    name = words.pop() if len(words) > 1 and words[-1] not in DTYPES else ""
+    ctype = _canonical(" ".join(bound.get(word, word) for word in words))
     return Parameter(name, ctype, DTYPES.get(ctype, ""), pointer, const)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilelab.cudacpp import device
 from tilelab.cudacpp.kernel import Kernel
-from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
+from tilelab.kernels.verify import fault_of_random_product
 from tilelab.measure import gpu
 from tilelab.measure.bounds import Bound, estimated
 from tilelab.measure.occupancy import resident
@@ -160,15 +160,17 @@ class Problem:
             (cupy.empty((M, K), cupy.float32), cupy.empty((K, N), cupy.float32), cupy.empty((M, N), cupy.float32))
             for _ in range(sets)
         ]
+        self._kept = [(A.copy(), B.copy()) for A, B, _ in self.sets]
         self.redraw()
 
     def redraw(self) -> None:
-        """New inputs in the same places."""
-        for A, B, _ in self.sets:
-            for x in (A, B):
+        """New inputs in the same places, and copies of them where no candidate looks."""
+        for (A, B, _), kept in zip(self.sets, self._kept, strict=True):
+            for x, copy in zip((A, B), kept, strict=True):
                 self._random.random(out=x, dtype=self._cupy.float32)
                 x *= 2
                 x -= 1
+                copy[...] = x
 
     def poison(self) -> None:
         """NaN in every output."""
@@ -176,24 +178,18 @@ class Problem:
             C.fill(self._cupy.nan)
 
     def wrong(self) -> str:
-        """What is wrong with the outputs; empty if nothing.
+        """What is wrong with the outputs, or that the inputs were written to; empty if nothing.
 
-        Each product is compared with A·(B·x) in float64 for a vector x of random signs: any wrong element shows,
-        unless it hides in the rounding that the bound allows (Freivalds, 1977).
+        What can hide from it: :func:`~tilelab.kernels.verify.fault_of_random_product`.
         """
         cupy = self._cupy
-        _, N, K = self.shape
-        for A, B, C in self.sets:
-            x = cupy.where(self._random.random(N) < 0.5, -1.0, 1.0)
-            got = C.astype(cupy.float64) @ x
-            exact = A.astype(cupy.float64) @ (B.astype(cupy.float64) @ x)
-            rounding = gamma(K, UNIT_ROUNDOFF["float32"])
-            allowed = rounding * (abs(A).astype(cupy.float64) @ (abs(B).astype(cupy.float64) @ cupy.ones(N))) + 1e-37
-            off = abs(got - exact) / allowed
-            if not bool((off <= 1).all()):
-                row = int(cupy.argmax(cupy.where(cupy.isfinite(off), off, cupy.inf)))
-                what = "not finite: elements were not written" if not bool(cupy.isfinite(got).all()) else "wrong"
-                return f"row {row} of the result is {what}"
+        for (A, B, C), kept in zip(self.sets, self._kept, strict=True):
+            for name, x, before in (("A", A, kept[0]), ("B", B, kept[1])):
+                if not bool((x.view(cupy.uint32) == before.view(cupy.uint32)).all()):
+                    return f"the input {name} was written to"
+            fault = fault_of_random_product(C, *kept, self._random, cupy)
+            if fault:
+                return fault
         return ""
 
 
