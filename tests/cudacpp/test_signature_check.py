@@ -80,7 +80,8 @@ def test_branches_that_are_not_taken_are_not_read():
         "__global__ void k(float a, float* x) { x[0] = a; }\n#endif",
         "#define float int\n__global__ void k(float a, int* x) { x[0] = a; }",
         "#if 2 + 2 == 5\n__global__ void k(float* x) {}\n#else\n__global__ void k(float a, float* x) {}\n#endif",
-        "#if 2 + 2 == 5\n__global__ void k(float a, float* x) {}\n#else\n__global__ void k(float a, double* x) {}\n#endif",
+        "#if 2 + 2 == 5\n__global__ void k(float a, float* x) {}\n"
+        "#else\n__global__ void k(float a, double* x) {}\n#endif",
         "__global__ void k(float& a, float* x) { x[0] = a; }",
     ],
 )
@@ -94,8 +95,10 @@ def test_what_the_compiler_reads_otherwise_is_an_error_at_the_kernel(source):
 KINDS = """#include <cuda_fp16.h>
 #include <cuda_bf16.h>
 template <class T, int N> __global__ void t(const T* __restrict__ a, T b, int c) {}
-__global__ void k(const float* a, const double* const b, __half* c, __nv_bfloat162* d, const float4* e, unsigned char* f,
-                  bool g, long long h, unsigned long i, size_t j, char k, void* l, const int m[3], signed n, short int o) {}
+__global__ void k(const float* a, const double* const b, __half* c, __nv_bfloat162* d, const float4* e,
+                  unsigned char* f,
+                  bool g, long long h, unsigned long i, size_t j, char k, void* l, const int m[3], signed n,
+                  short int o) {}
 """
 
 
@@ -122,7 +125,7 @@ def test_the_compiler_for_a_gpu_sees_a_mismatch_too():
 
 def test_names_of_a_source_mean_nothing_in_our_header():
     source = "__global__ void k(T a, T* x) { x[0] = a + min(P, F) + I; __syncthreads(); }"
-    names = {name: 1 for name in ("A", "B", "P", "F", "I", "N", "value", "at", "bits", "lane", "warp", "count", "of")}
+    names = dict.fromkeys(("A", "B", "P", "F", "I", "N", "value", "at", "bits", "lane", "warp", "count", "of"), 1)
     assert value_of(source, 2.5, dtype="f8", defines={"T": "double"} | names) == 4.5
 
 

@@ -65,6 +65,15 @@ def test_an_infinite_result_has_to_be_that_infinity():
     assert not check_product(np.array([[1.0]], "f4"), A, B)
 
 
+def test_overflow_is_right_where_no_float32_could_hold_the_result():
+    A = B = np.array([[1e30]], "f4")
+    assert check_product(np.array([[np.inf]], "f4"), A, B)
+    assert not check_product(np.array([[-np.inf]], "f4"), A, B)
+    assert not check_product(np.array([[1.0]], "f4"), A, B)
+    nowhere = check_product(np.array([[np.nan]], "f4"), np.array([[np.inf]], "f4"), np.array([[0.0]], "f4"))
+    assert nowhere.message.startswith("C[0,0] is nan, and no number is right there: the inputs hold infinities or NaN;")
+
+
 def test_wrong_shape():
     A, B, C = product(4, 5, 6)
     assert "(5, 4), but (4, 5) is right" in check_product(C.T, A, B).message

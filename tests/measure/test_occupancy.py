@@ -40,6 +40,9 @@ def test_residency(arch, threads, registers, shared, share, limited_by):
 def test_a_block_that_fits_no_sm_is_refused():
     with pytest.raises(ValueError, match="does not fit on an SM of sm_90"):
         resident(capability("sm_90"), 1024, 128, 0)
+    for numbers in ((0, 32, 0), (-32, 32, 0), (32, -1, 0), (32, 32, -1)):
+        with pytest.raises(ValueError, match="a block has 1 thread or more"):
+            resident(capability("sm_90"), *numbers)
     points = dict(curve(capability("sm_90"), registers=128))
     assert points[512] == 0.25
     assert points[1024] == 0

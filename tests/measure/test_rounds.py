@@ -49,6 +49,8 @@ def test_it_stops_when_time_is_up_though_not_before_the_least():
         (0.05, 0.07, ""),
         (0.005, 1.8, "work outside the timed stream"),
         (1.0, 0.5, "the events are not to be trusted"),
+        (float("nan"), 0.5, "events say nan ms, the wall 0.5 ms: a clock gave no time"),
+        (1.0, float("inf"), "a clock gave no time"),
     ],
 )
 def test_two_clocks_that_contradict_each_other_are_reported(device, wall, said):
@@ -86,3 +88,14 @@ def test_paired_ratios_are_narrower_than_either_when_both_drift():
     assert (pair.value, pair.width) == (2.0, 0.0)
     with pytest.raises(ValueError, match=r"shorter|longer"):
         ratio([1.0], [1.0, 2.0])
+
+
+def test_what_is_no_number_gives_no_median():
+    import math
+
+    for samples in ([math.nan, 1.0, 2.0], [1.0, 2.0, math.nan], [math.inf, 1.0]):
+        assert math.isnan(estimate(samples).value)
+        assert estimate(samples).count == len(samples)
+    assert math.isnan(ratio([1.0, 2.0], [0.0, 1.0]).value)
+    with pytest.raises(ValueError, match="at most 0 rounds, but at least 7: let most be as large as least"):
+        measure_in_turns({}, Rule(most=0))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.cudacpp.errors import LaunchError
+from tilelab.cudacpp.errors import LaunchError, brief
 from tilelab.cudacpp.source import Parameter
 
 _FORMATS = {
@@ -97,9 +97,12 @@ def _array(value: Any, parameter: Parameter) -> Array:
 
 def _scalar(value: Any, parameter: Parameter) -> Scalar:
     who = f"argument {parameter.name or '?'}"
-    plain = value.item() if hasattr(value, "item") else value
+    try:
+        plain = value.item() if hasattr(value, "item") else value
+    except (ValueError, RuntimeError):  # an array of more than one element, of whichever library
+        plain = value
     if not isinstance(plain, bool | int | float):
-        raise LaunchError(f"{who} is {value!r}, but the kernel declares {parameter}: pass a number")
+        raise LaunchError(f"{who} is {brief(value)}, but the kernel declares {parameter}: pass a number")
     dtype = parameter.dtype
     if not dtype:
         raise LaunchError(
@@ -109,12 +112,14 @@ def _scalar(value: Any, parameter: Parameter) -> Scalar:
     if dtype not in _FORMATS:
         raise LaunchError(f"{who} has type {parameter.ctype}, which cannot be passed by value; pass a pointer")
     whole = "int" in dtype
+    if whole and isinstance(plain, bool):
+        raise LaunchError(f"{who} is {plain}, but the kernel declares {parameter}: pass a whole number")
     if whole and isinstance(plain, float):
-        raise LaunchError(f"{who} is {plain!r}, but the kernel declares {parameter}: pass a whole number")
+        raise LaunchError(f"{who} is {brief(plain)}, but the kernel declares {parameter}: pass a whole number")
     try:
         packed = struct.pack("<" + _FORMATS[dtype], plain)
     except (struct.error, OverflowError):
-        raise LaunchError(f"{who} is {plain!r}, which does not fit {parameter.ctype}") from None
+        raise LaunchError(f"{who} is {brief(plain)}, which does not fit {parameter.ctype}") from None
     return Scalar(plain, packed, dtype)
 
 
@@ -134,7 +139,7 @@ def bind(parameters: Sequence[Parameter], values: Sequence[Any], name: str) -> t
     for parameter, value in zip(parameters, values, strict=True):
         if parameter.pointer and not _is_array(value):
             raise LaunchError(
-                f"argument {parameter.name} is {value!r}, but the kernel declares {parameter}: pass an array"
+                f"argument {parameter.name} is {brief(value)}, but the kernel declares {parameter}: pass an array"
             )
         if not parameter.pointer and _is_array(value) and value.ndim:
             raise LaunchError(

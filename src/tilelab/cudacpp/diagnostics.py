@@ -3,7 +3,8 @@
 import re
 
 from tilelab.cudacpp.errors import BuildError
-from tilelab.cudacpp.source import excerpt, without_comments
+from tilelab.cudacpp.preprocess import without_comments
+from tilelab.cudacpp.source import excerpt
 
 #: The name under which every compiler sees the learner's source.
 FILE = "kernel.cu"

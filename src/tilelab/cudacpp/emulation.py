@@ -7,8 +7,17 @@ and indices out of bounds.
 What it does not find: writes past the end of a local array through a pointer, or from one ``__device__`` variable into
 the next; a static shared array overrun by more than 16 KiB; a barrier inside a device function that two branches call;
 a race that needs a path which this launch does not take; a missing ``__threadfence()`` between a write and the atomic
-that announces it (threads here take turns, so nothing is ever reordered). Lanes of a warp operation's mask that have
-ended count as having left, as CUDA allows; taking a value from one of them is found.
+that announces it (threads here take turns, so nothing is ever reordered); blocks that meet at one atomic, where another
+would be needed to order what they share (any two atomics count); a write to a ``__constant__`` variable. It reports as
+a race what a lock of atomics orders, which it does not follow, and threads that store the same value. Lanes of a warp
+operation's mask that have ended count as having left, as CUDA allows; taking a value from one of them is found. A
+thread that has returned is missed at a ``__syncthreads()`` that others still reach: that is reported, though GPUs from
+sm_70 on mostly let it pass.
+
+Where arithmetic is not a GPU's: casts such as ``(int)3e9f``, ``(int)NAN`` and ``(unsigned)-1.f`` do what the CPU does
+(a GPU saturates, and makes 0 of a NaN; ``__float2int_rn`` and its kind do so here too); shifts by the width or more
+(a GPU gives 0, or the sign); ``x * x - y`` is rounded twice (a GPU fuses it into one rounding, unless
+``__fmul_rn`` or ``--fmad=false`` forbids it).
 """
 
 import hashlib
@@ -34,6 +43,8 @@ from tilelab.hardware.limits import Capability, launch_problems
 
 HERE = Path(__file__).parent / "emulator"
 INCLUDE = HERE / "include"
+#: So many blocks may take a minute though each ends.
+MANY = 100_000
 #: The name of variables that the kernel's author knows nothing of, and that nobody watches.
 OWN = "-"
 #: An array as long as the first argument of the kernel's ``__launch_bounds__``.
@@ -43,7 +54,7 @@ ORDERS = ("forward", "reverse", "shuffled")
 
 _COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-fno-threadsafe-statics"]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
-_COMMON += ["-Werror=frame-larger-than=98304"]
+_COMMON += ["-Werror=frame-larger-than=98304", "-fstack-clash-protection"]
 # Local variables that nobody sets hold nonsense, or zeros in the build that shows whether that makes a difference.
 _NONSENSE, _ZEROS = "-ftrivial-auto-var-init=pattern", "-ftrivial-auto-var-init=zero"
 _FAST = ["-O2", "-g1"]
@@ -366,7 +377,11 @@ def _run(
         *read_report(report, library.code, source, block, grid),
     )
     if done.timed_out:
-        raise KernelFault(f"the kernel did not end within {seconds:g} s: look for a loop whose end is never reached")
+        blocks = grid[0] * grid[1] * grid[2]
+        many = f", or launch fewer than {blocks} blocks, which run one after another here" if blocks > MANY else ""
+        raise KernelFault(
+            f"the kernel did not end within {seconds:g} s: look for a loop whose end is never reached{many}"
+        )
     if any(finding.fatal for finding in findings) or (findings and not library.checked):
         # What came before says why it stopped, where both happened at one line.
         stopped = next((finding.line for finding in findings if finding.fatal), 0)

@@ -1,5 +1,15 @@
 """What can go wrong between a CUDA C++ source and its result."""
 
+import reprlib
+
+
+def brief(value: object, most: int = 80) -> str:
+    """``repr`` of anything in at most so many characters, for errors that quote what was given."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = most
+    text = " ".join(short.repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
 
 class CudaError(Exception):
     """Anything that :mod:`tilelab.cudacpp` raises of itself."""

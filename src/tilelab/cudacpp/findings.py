@@ -136,6 +136,14 @@ def _word(
         else:
             between = "nothing that orders the two blocks"
             mend = "blocks run in no order: let each write its own elements, or use atomics alone"
+        if "atomicCAS" in source:
+            mend += (
+                "; a lock of atomics (atomicCAS … __threadfence() … atomicExch) is not followed here: if one guards "
+            )
+            mend += "both, this is no race"
+            mend = mend.removeprefix(
+                "put __syncthreads() between the two, where every thread of the block reaches it; "
+            )
         return f"race: {thread} {did} {place}, which {they} {had}{there}, with {between}: {mend}"
     if kind == "divergence":
         elsewhere = f"waits at line {other}" + (", at another one" if other == line else "")
@@ -176,6 +184,8 @@ def _word(
 def _crash(f: dict[str, str], place: str, length: str) -> str:
     """Why the hardware stopped a thread."""
     number, address = int(f["signal"]), f["address"]
+    if f.get("overflow") == "1":
+        return "runs out of its stack: functions that call themselves go too deep, or never end"
     if f.get("array"):
         return f"reaches for {place}, far outside its {length}: guard the access with a bounds check"
     if number == signal.SIGFPE:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
-from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
+from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
 from tilelab.cudacpp.source import Declaration, Parameter, declaration, unset_arrays
 from tilelab.hardware.limits import Capability, capability
@@ -73,7 +73,7 @@ class Kernel:
             given: object = getattr(self, what)
             if not isinstance(given, str):
                 raise BuildError(
-                    f"the {what} is {given!r:.60}; Kernel takes the text of a CUDA C++ source and the name of a "
+                    f"the {what} is {brief(given)}; Kernel takes the text of a CUDA C++ source and the name of a "
                     "__global__ function in it (of a file: Path(…).read_text())"
                 )
         if self.backend not in BACKENDS:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tilelab.cudacpp.arguments import Argument, Array
-from tilelab.cudacpp.errors import LaunchError
+from tilelab.cudacpp.errors import LaunchError, brief
 from tilelab.cudacpp.source import Parameter
 
 Extents = tuple[int, int, int]
@@ -64,7 +64,7 @@ def extents(what: str, rule: Shape, asked: SimpleNamespace) -> Extents:
             if any(isinstance(n, float) for n in given)
             else ""
         )
-        raise LaunchError(f"{what} is {value!r}; one to three whole numbers are needed, x first{divide}")
+        raise LaunchError(f"{what} is {brief(value)}; one to three whole numbers are needed, x first{divide}")
     x, y, z = (n or 0 for n in (*whole, 1, 1)[:3])
     return x, y, z
 
@@ -80,7 +80,7 @@ def shared_bytes(rule: Size, asked: SimpleNamespace) -> int:
     value = _apply("shared", rule, asked)
     size = _whole(value)
     if size is None or size < 0:
-        raise LaunchError(f"shared is {value!r}; a whole number of bytes from 0 on is needed")
+        raise LaunchError(f"shared is {brief(value)}; a whole number of bytes from 0 on is needed")
     return size
 
 

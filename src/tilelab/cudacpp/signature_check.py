@@ -5,12 +5,16 @@ from tilelab.cudacpp.source import DTYPES, SIZES, Declaration, Parameter
 
 # Every name is reserved, for a source may define any other as a macro.
 _TEMPLATES = """
-template <class tilelab_T> struct tilelab_kind { static constexpr int tilelab_letter = 'x', tilelab_size = sizeof(tilelab_T); };
+template <class tilelab_T> struct tilelab_kind {
+    static constexpr int tilelab_letter = 'x', tilelab_size = sizeof(tilelab_T);
+};
 template <> struct tilelab_kind<void> { static constexpr int tilelab_letter = 'x', tilelab_size = 0; };
 template <class tilelab_T> struct tilelab_kind<const tilelab_T> : tilelab_kind<tilelab_T> {};
 template <class tilelab_T> struct tilelab_kind<volatile tilelab_T> : tilelab_kind<tilelab_T> {};
 template <class tilelab_T> struct tilelab_kind<const volatile tilelab_T> : tilelab_kind<tilelab_T> {};
-template <class tilelab_T> struct tilelab_kind<tilelab_T&> { static constexpr int tilelab_letter = '&', tilelab_size = 0; };
+template <class tilelab_T> struct tilelab_kind<tilelab_T&> {
+    static constexpr int tilelab_letter = '&', tilelab_size = 0;
+};
 template <class tilelab_T> struct tilelab_kind<tilelab_T*> {
     static constexpr int tilelab_letter = 'p', tilelab_size = 8, tilelab_of = tilelab_kind<tilelab_T>::tilelab_letter;
     static constexpr int tilelab_element = tilelab_kind<tilelab_T>::tilelab_size;

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.cudacpp.arguments import address
-from tilelab.cudacpp.errors import LaunchError
+from tilelab.cudacpp.errors import LaunchError, brief
 from tilelab.cudacpp.kernel import Kernel
 from tilelab.cudacpp.launch import Shape, Size, ceil_div
 
@@ -212,6 +212,10 @@ class WarpTiledRung(Rung):
 
     def kernel_for(self, M: int, N: int, K: int, aligned: bool = True) -> Kernel:
         """The kernel that covers an M×N result in the least time; ``aligned`` says that arrays start at 16 bytes."""
+        sizes: dict[str, object] = {"M": M, "N": N, "K": K}
+        for side, value in sizes.items():
+            if not hasattr(value, "__index__"):
+                raise LaunchError(f"{side} is {brief(value)}: pass a whole number")
         if min(M, N, K) < 1:
             raise LaunchError(f"{M}×{N}×{K}: there is nothing to compute on")
         able = [tile for tile in self.tiles if tile.vector == 1 or (aligned and N % tile.vector == 0)]

@@ -58,8 +58,9 @@ def check_product(C: Any, A: Any, B: Any) -> Verdict:
     Returns
     -------
     Verdict
-        Right only if every element is finite and within its own bound. Where the exact result is not finite itself
-        (an overflow, an infinite input) the element has to be equal to it.
+        Right only if every element is finite and within its own bound. Where the exact result is infinite
+        (an infinite input, or more than float32 holds) the element has to be that infinity; where it is NaN, nothing
+        is right.
 
     Raises
     ------
@@ -90,6 +91,8 @@ def against(C: "np.ndarray[Any, Any]", exact: "np.ndarray[Any, Any]", allowed: "
 
     if C.shape != exact.shape:
         return Verdict(False, float("inf"), (0, 0), f"the result has shape {C.shape}, but {exact.shape} is right")
+    # What no float32 can hold overflows to infinity, and is right so.
+    exact = np.where(np.abs(exact) > np.finfo(np.float32).max, np.copysign(np.inf, exact), exact)
     with np.errstate(invalid="ignore", over="ignore"):
         share = np.abs(C.astype(np.float64) - exact) / allowed
         # Not "share > 1": a NaN compares false with everything.
@@ -103,11 +106,12 @@ def against(C: "np.ndarray[Any, Any]", exact: "np.ndarray[Any, Any]", allowed: "
         )
     row, column = divmod(int(np.argmax(wrong)), C.shape[1])
     got, due = C[row, column], exact[row, column]
-    text = f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right"
+    if np.isnan(due):
+        text = f"C[{row},{column}] is {got:.7g}, and no number is right there: the inputs hold infinities or NaN"
+    else:
+        text = f"C[{row},{column}] is {got:.7g}, but {due:.7g} is right"
     if np.isfinite(got) and np.isfinite(due):
         text += f" to within {allowed[row, column]:.1g}"
-        if abs(due) > np.finfo(np.float32).max:
-            text += ", which no float32 can be"
     return Verdict(False, float("inf"), (row, column), f"{text}; {count} of {C.size} elements are wrong")
 
 

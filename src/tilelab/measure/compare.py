@@ -167,7 +167,8 @@ class Problem:
         """New inputs in the same places, and copies of them where no candidate looks."""
         for (A, B, _), kept in zip(self.sets, self._kept, strict=True):
             for x, copy in zip((A, B), kept, strict=True):
-                self._random.random(out=x, dtype=self._cupy.float32)
+                # With out= alone CuPy draws one number and fills the array with it.
+                x[...] = self._random.random(x.shape, dtype=self._cupy.float32)
                 x *= 2
                 x -= 1
                 copy[...] = x

@@ -55,6 +55,8 @@ def resident(chip: Capability, threads: int, registers: int, shared: int) -> Occ
     ValueError
         Such a block cannot run at all.
     """
+    if threads < 1 or registers < 0 or shared < 0:
+        raise ValueError(f"{threads} threads, {registers} registers, {shared} bytes: a block has 1 thread or more")
     warps = -(-threads // WARP)
     limits = {"warps": chip.warps_per_sm // warps, "block slots": chip.blocks_per_sm}
     if registers:

@@ -1,5 +1,6 @@
 """Candidates measured in turns, A B A B …, until each median is known well enough."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ class Timing:
             starting and waiting cost. It can hardly show less.
         """
         device, wall = self.device.value, self.wall.value
+        if not (math.isfinite(device) and math.isfinite(wall)):
+            return f"events say {device:.4g} ms, the wall {wall:.4g} ms: a clock gave no time"
         if wall > device * (1 + share) + slack:
             return f"events say {device:.4g} ms, the wall {wall:.4g} ms: work outside the timed stream, or on the CPU"
         if device > wall * (1 + share) + slack:
@@ -85,6 +88,8 @@ def measure_in_turns(
     """
     if rule.least < 1:
         raise ValueError(f"at least {rule.least} rounds is not enough: measure at least one")
+    if rule.most < rule.least:
+        raise ValueError(f"at most {rule.most} rounds, but at least {rule.least}: let most be as large as least")
     samples: dict[str, list[Sample]] = {name: [] for name in candidates}
     start = clock()
     for turn in range(rule.most):

@@ -17,11 +17,16 @@ struct Access {
     uint16_t thread;
     bool atomic, valid;
 };
+// Of accesses that do not exclude one another, as many as are needed to find one that a later access races with.
+struct Kept {
+    Access last;
+    Access other;    // by another thread than last, in the same phase; of another warp if there is any
+    Access foreign;  // by another block than last
+};
 struct Shadow {
-    Access write, read;
-    Access plain_write;        // the last one that was no atomic, where atomics came after it
-    Access other_read;         // by another thread than read, in the same phase; of another warp if there is any
-    Access foreign_read;       // by another block than read
+    Access write;
+    Access plain_write;  // the last one that was no atomic, where atomics came after it
+    Kept reads, atomics;
     uint16_t copies_to, copies_from;  // asynchronous copies under way
 };
 static Shadow *given_shadow, *static_shadow, *dynamic_shadow, *device_shadow;
@@ -142,17 +147,23 @@ static void race(const Access& before, const Access& now, const Place& place, co
 enum Kind { READ, WRITE, ATOMIC };
 static const char* const verb[] = {"read", "write", "atomic"};
 
-static void keep_read(Shadow& s, const Access& now) {
-    if (s.read.valid && s.read.block != now.block) s.foreign_read = s.read, s.read.valid = false;
-    if (!s.read.valid || s.read.phase != now.phase) s.read = now, s.other_read.valid = false;
-    else if (s.read.thread != now.thread && (!s.other_read.valid || s.read.thread / 32 != now.thread / 32)) s.other_read = now;
+static void keep(Kept& kept, const Access& now) {
+    Access& last = kept.last;
+    if (last.valid && last.block != now.block) kept.foreign = last, last.valid = false;
+    if (!last.valid || last.phase != now.phase) last = now, kept.other.valid = false;
+    else if (last.thread != now.thread && (!kept.other.valid || last.thread / 32 != now.thread / 32)) kept.other = now;
+}
+static void against(const Kept& kept, const Access& now, const Place& place, Kind first, Kind second) {
+    for (const Access* one : {&kept.last, &kept.other, &kept.foreign})
+        if (one->valid && !ordered(*one, now)) race(*one, now, place, verb[first], verb[second]);
 }
 
 static void touch(const Place& place, Kind kind, const Access& now) {
     Shadow& s = *place.shadow;
     if (place.shared) {  // what an earlier block left there is gone
         if (s.write.block != now.block) s.write.valid = s.plain_write.valid = false;
-        if (s.read.block != now.block) s.read.valid = s.other_read.valid = false;
+        for (Kept* kept : {&s.reads, &s.atomics})
+            if (kept->last.block != now.block) kept->last.valid = kept->other.valid = false;
         if (kind != WRITE && !s.write.valid && !s.copies_to) once("unwritten", now.code, 0, place, "");
     }
     if (s.copies_to || (s.copies_from && kind != READ)) {
@@ -163,14 +174,14 @@ static void touch(const Place& place, Kind kind, const Access& now) {
     const bool both_atomic = kind == ATOMIC && s.write.atomic;
     if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, verb[s.write.atomic ? ATOMIC : WRITE], verb[kind]);
     else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, "write", verb[kind]);
+    if (kind != ATOMIC) against(s.atomics, now, place, ATOMIC, kind);
     if (kind != READ) {
-        for (const Access* read : {&s.read, &s.other_read, &s.foreign_read})
-            if (read->valid && !(kind == ATOMIC && read->atomic) && !ordered(*read, now)) race(*read, now, place, "read", verb[kind]);
+        against(s.reads, now, place, READ, kind);
         if (kind == WRITE) s.plain_write.valid = false;
         else if (s.write.valid && !s.write.atomic) s.plain_write = s.write;
         s.write = now;
     }
-    if (kind != WRITE) keep_read(s, now);
+    if (kind != WRITE) keep(kind == ATOMIC ? s.atomics : s.reads, now);
 }
 
 static int code_of(const void* code) {

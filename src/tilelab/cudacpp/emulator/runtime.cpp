@@ -17,7 +17,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static const size_t STACK = 128 * 1024;  // frames over 96 KiB are refused when the kernel is compiled
+static const size_t GUARD = 4096;                 // below each stack, for nobody
+static const size_t STACK = GUARD + 128 * 1024;  // frames over 96 KiB are refused when the kernel is compiled
+static char* stacks;
 static const int POISON = 0xff;  // a NaN in every float format, -1 in every integer
 
 Job job;
@@ -238,7 +240,7 @@ static void set_order() {
     }
 }
 
-static void run_block(Index block, char* stacks) {
+static void run_block(Index block) {
     for (int i = 0; i < job.shared.count; ++i) memset(job.shared.list[i].begin, POISON, job.shared.list[i].bytes);
     memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes);
     phase = 0;
@@ -284,9 +286,11 @@ static void crashed(int signal, siginfo_t* info, void* context) {
 #endif
     char where[160];
     describe(where, sizeof where, info->si_addr);
+    const size_t in_stacks = (size_t)((char*)info->si_addr - stacks);
+    const bool overflow = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
     // Addresses that no load or store may have (a misaligned vector, for one) come without the address.
-    finding("crash", code_offset((const char*)code + 1), "signal=%d\taddress=%lx\tbarred=%d\t%s", signal,
-            (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, where);
+    finding("crash", code_offset((const char*)code + 1), "signal=%d\taddress=%lx\tbarred=%d\toverflow=%d\t%s", signal,
+            (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, overflow, where);
     fflush(stdout);
     _exit(3);
 }
@@ -375,7 +379,8 @@ int main() {
         fibres[i].where.grid_dim = {job.grid[0], job.grid[1], job.grid[2]};
     }
     const size_t all_stacks = thread_count * STACK;
-    char* stacks = (char*)mmap(nullptr, all_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    stacks = (char*)mmap(nullptr, all_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (unsigned i = 0; i < thread_count; ++i) mprotect(stacks + i * STACK, GUARD, PROT_NONE);
     stack_t other = {malloc(65536), 0, 65536};
     sigaltstack(&other, nullptr);
     struct sigaction action = {};
@@ -385,7 +390,7 @@ int main() {
     check_start();
     for (unsigned z = 0; z < job.grid[2]; ++z)
         for (unsigned y = 0; y < job.grid[1]; ++y)
-            for (unsigned x = 0; x < job.grid[0]; ++x, ++block_now) run_block({x, y, z}, stacks);
+            for (unsigned x = 0; x < job.grid[0]; ++x, ++block_now) run_block({x, y, z});
     fflush(stdout);
     finished();
     return 0;

@@ -2,8 +2,21 @@
 #pragma once
 
 // ---- integers and fp32
-template <class A, class B> constexpr auto min(A a, B b) -> decltype(a + b) { return a < b ? a : b; }
-template <class A, class B> constexpr auto max(A a, B b) -> decltype(a + b) { return a < b ? b : a; }
+// Of a NaN and a number a GPU takes the number. (a != a is true of a NaN alone.)
+template <class A, class B> constexpr auto min(A a, B b) -> decltype(a + b) { return a < b || b != b ? a : b; }
+template <class A, class B> constexpr auto max(A a, B b) -> decltype(a + b) { return b < a || b != b ? a : b; }
+// Conversions on a GPU saturate, and make 0 of a NaN.
+inline int tilelab_to_int(double a) { return a != a ? 0 : a >= 2147483647.0 ? INT_MAX : a <= -2147483648.0 ? INT_MIN : (int)a; }
+inline unsigned tilelab_to_uint(double a) { return a != a || a <= 0 ? 0u : a >= 4294967295.0 ? UINT_MAX : (unsigned)a; }
+#define TILELAB_ROUNDED(suffix, rounding) \
+    inline int __float2int_##suffix(float a) { return tilelab_to_int(rounding(a)); } \
+    inline unsigned __float2uint_##suffix(float a) { return tilelab_to_uint(rounding(a)); } \
+    inline int __double2int_##suffix(double a) { return tilelab_to_int(rounding(a)); }
+TILELAB_ROUNDED(rn, rint)
+TILELAB_ROUNDED(rz, trunc)
+TILELAB_ROUNDED(ru, ceil)
+TILELAB_ROUNDED(rd, floor)
+#undef TILELAB_ROUNDED
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
@@ -16,6 +29,7 @@ inline float __logf(float a) { return logf(a); }
 inline float __sinf(float a) { return sinf(a); }
 inline float __cosf(float a) { return cosf(a); }
 inline float rsqrtf(float a) { return 1.0f / sqrtf(a); }
+inline float __uint2float_rn(unsigned a) { return (float)a; }
 inline float __saturatef(float a) { return a > 0 ? (a < 1 ? a : 1) : 0; }
 inline int __popc(unsigned a) { return __builtin_popcount(a); }
 inline int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
@@ -28,14 +42,13 @@ inline unsigned __brev(unsigned a) {
     return r;
 }
 inline int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
+inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 inline float __int_as_float(int a) { return tilelab_value<float>((unsigned)a); }
 inline int __float_as_int(float a) { return tilelab_value<int>(tilelab_bits(a)); }
 inline unsigned __float_as_uint(float a) { return tilelab_value<unsigned>(tilelab_bits(a)); }
 inline float __uint_as_float(unsigned a) { return tilelab_value<float>(a); }
-inline int __float2int_rn(float a) { return (int)rintf(a); }
-inline int __float2int_rz(float a) { return (int)a; }
 inline float __int2float_rn(int a) { return (float)a; }
 inline long long clock64() { return 0; }
 
@@ -97,6 +110,9 @@ inline uint16_t tilelab_to_half(float f) {
     inline Type2 __hadd2(Type2 a, Type2 b) { return a + b; } \
     inline Type2 __hmul2(Type2 a, Type2 b) { return a * b; } \
     inline Type2 __hfma2(Type2 a, Type2 b, Type2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+    inline Type __hmin(Type a, Type b) { return Type(fminf((float)a, (float)b)); } \
+    inline Type __hmax(Type a, Type b) { return Type(fmaxf((float)a, (float)b)); } \
+    inline Type __habs(Type a) { return Type(fabsf((float)a)); } \
     inline bool __hlt(Type a, Type b) { return (float)a < (float)b; } \
     inline bool __hgt(Type a, Type b) { return (float)a > (float)b; } \
     inline bool __heq(Type a, Type b) { return (float)a == (float)b; } \
