@@ -60,6 +60,8 @@ def number_of(rule: object, names: Mapping[str, int]) -> int:
         It cannot be read or worked out, quoting it. The message is for the learner.
     """
     if isinstance(rule, int) and not isinstance(rule, bool):
+        if abs(rule) > LARGEST:
+            raise GradingError(f"a rule gives a number that is too large ({rule.bit_length():,} bits)")
         return rule
     found = _evaluate(_parsed(rule), names, str(rule))
     if isinstance(found, tuple):

@@ -47,7 +47,8 @@ def files_fault(source: str) -> str:
     spliced = re.sub(r"\\\r?\n", "", source).replace("%:", "#").replace("??=", "#")
     if found := _OTHER_WAYS.search(spliced):
         return f"{found[0]!r} asks for files of the judge's machine"
-    for found in _DIRECTIVE.finditer(re.sub(r"/\*.*?\*/", " ", spliced, flags=re.S)):
+    closed, end, rest = spliced.rpartition("*/")  # behind it no comment ends, and looking for one could take long
+    for found in _DIRECTIVE.finditer(re.sub(r"/\*.*?\*/", " ", closed + end, flags=re.S) + rest):
         name = re.fullmatch(r'[<"]([\w./+-]+)[>"]\s*(?://.*)?', found[2].strip())
         if found[1] != "include" or name is None or name[1] not in HEADERS:
             return f"#{found[1]} {found[2].strip()[:60]}: a kernel may include {', '.join(sorted(HEADERS))}"
