@@ -158,7 +158,10 @@ def examine() -> dict[str, list[Finding]]:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 def command(as_json: bool) -> None:
-    """Show what is installed, what kernels can run on here, and how to get what is missing."""
+    """Show what is installed, what kernels can run on here, and how to get what is missing.
+
+    What is missing is no failure, for few need all of it: the exit code is 0. Grading looks at its sandbox itself.
+    """
     found = examine()
     if as_json:
         report = {"tilelab": tilelab.__version__}

@@ -93,6 +93,10 @@ def command(
         if not console.is_terminal:
             console.width = max(console.width, WIDTH)
         console.print(_table(assignment, notebooks, results))
+        if no_sandbox:
+            console.print("[bold]without the sandbox[/]: every grade made now is marked so")
+    for name in opened.left_out(assignment):
+        click.echo(visible(f"left out: the folder {name!r}, which is no student's name"), err=True)
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 

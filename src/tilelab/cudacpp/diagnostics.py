@@ -8,23 +8,25 @@ from tilelab.cudacpp.source import excerpt
 
 #: The name under which every compiler sees the learner's source.
 FILE = "kernel.cu"
+#: Characters of a line, and of a log, that are read.
+WIDEST, LONGEST_LOG = 2000, 200_000
 #: Characters of one error that are shown.
 LONGEST = 400
 
 _FORMS = (
     re.compile(  # nvcc, nvrtc
-        r"^(?P<file>[^\s(:][^(:\n]*)\((?P<line>\d+)\)\s*: (?:catastrophic |fatal )?error(?: #[\d-]+\w*)?:? "
+        r"^(?P<file>[^\s(:][^(:\n]*)\((?P<line>\d{1,9})\)\s*: (?:catastrophic |fatal )?error(?: #[\d-]+\w*)?:? "
         r"(?P<what>.*)$",
         re.M,
     ),
     re.compile(
-        r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?[eE]rror: (?P<what>.*)$", re.M
+        r"^(?P<file>[^\s(:][^:\n]*):(?P<line>\d{1,9})(?::\d+)?: (?:fatal )?[eE]rror: (?P<what>.*)$", re.M
     ),  # g++, and as
 )
 _MISSING_HEADER = re.compile(
-    r"[\"'‘]?([\w./+-]+)[\"'’]?: No such file|(?:cannot|could not) open source file \"([^\"]+)\""
+    r"[\"'‘]?([\w./+-]{1,200}+)[\"'’]?: No such file|(?:cannot|could not) open source file \"([^\"]+)\""
 )
-_SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+_SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]{1,16}) bytes, (0x[0-9a-f]{1,16}) max\)")
 
 #: Header -> what brings it. The first match of the start of the name counts.
 _PACKAGES = (
@@ -40,6 +42,11 @@ _PACKAGES = (
 _STANDARD = (
     'NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend="nvcc"'
 )
+
+
+def shortened(log: str) -> str:
+    """A log without what no compiler says of itself: lines of thousands of characters, and thousands of lines."""
+    return "\n".join(line[:WIDEST] for line in log[:LONGEST_LOG].split("\n"))
 
 
 def errors(log: str) -> list[tuple[str, int, str]]:
@@ -60,9 +67,10 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     compiler
         What to call it: ``nvrtc``, ``nvcc``, ``g++``.
     """
+    whole, log = log, shortened(log)
     all_errors = errors(log)
     own = [(line, what) for file, line, what in all_errors if file.rsplit("/", 1)[-1] == FILE]
-    named = re.search(rf"(?:^|/|\"|from ){FILE}[:(](\d+)|\"[^\"\n]*{FILE}\" at line (\d+)", log, re.M)
+    named = re.search(rf"(?:^|/|\"|from ){FILE}[:(](\d{{1,9}})|\"[^\"\n]*{FILE}\" at line (\d{{1,9}})", log, re.M)
     if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
         own = [(int(named[1] or named[2]), all_errors[0][2])]
     if own:
@@ -83,7 +91,7 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         rest = f"\n({more} more line{'s' if more > 1 else ''} with errors; .log holds the whole output)" if more else ""
         return BuildError(
             f"line {line}: {excerpt(source, line)}\n{what.strip()} [{compiler}]\n\n{excerpt(source, line, 1)}{rest}",
-            log,
+            whole,
         )
     too_much = _SHARED.search(log)
     if too_much:
@@ -91,18 +99,18 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         return BuildError(
             f"{asked} bytes of static shared memory, but {most} is the most a kernel may declare; use dynamic shared "
             "memory (extern __shared__ float buffer[]; and shared=bytes), which can opt in to more",
-            log,
+            whole,
         )
     wanted = _MISSING_HEADER.search(log)
     if wanted:
-        return BuildError(_remedy(next(name for name in wanted.groups() if name)), log)
+        return BuildError(_remedy(next(name for name in wanted.groups() if name)), whole)
     if all_errors:
         file, line, what = all_errors[0]
-        return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", log)
+        return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", whole)
     first = next(
         (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
     )
-    return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", log)
+    return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", whole)
 
 
 def _where_a_semicolon_is_missing(source: str, line: int, what: str) -> int:

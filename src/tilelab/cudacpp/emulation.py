@@ -32,13 +32,13 @@ from pathlib import Path
 
 from tilelab.cudacpp import guards
 from tilelab.cudacpp.arguments import Argument, Array, store
-from tilelab.cudacpp.diagnostics import FILE, explain
-from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError
+from tilelab.cudacpp.diagnostics import FILE, explain, shortened
+from tilelab.cudacpp.errors import READING, BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.findings import Finding, read_report
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
 from tilelab.cudacpp.signature_check import checks
-from tilelab.cudacpp.source import Declaration, for_emulation, unset_arrays
-from tilelab.cudacpp.unemulated import explain_unemulated
+from tilelab.cudacpp.source import Declaration, excerpt, for_emulation, unset_arrays
+from tilelab.cudacpp.unemulated import explain_unemulated, why_unemulated
 from tilelab.hardware.limits import Capability, launch_problems
 
 HERE = Path(__file__).parent / "emulator"
@@ -49,7 +49,9 @@ MANY = 100_000
 OWN = "-"
 #: An array as long as the first argument of the kernel's ``__launch_bounds__``.
 _MOST_THREADS = "tilelab_most_threads"
-RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "runtime.h", "hooks.h")
+RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "confine.cpp", "runtime.h", "hooks.h")
+#: Bytes of a built kernel: those of the course take some hundred thousand.
+LARGEST = 32 * 1024**2
 ORDERS = ("forward", "reverse", "shuffled")
 
 _COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-fno-threadsafe-statics"]
@@ -75,6 +77,23 @@ _CHECKED = [
 ]
 # Without the sanitizers' own libraries: the runtime answers in their place.
 _LINK = ["-shared", "-nostdlib", "-lc", "-lm", "-lgcc"]
+#: Exit code that says the source holds inline assembly.
+_ASSEMBLY = 77
+_STEPS = f"""
+assembly=$1; shift
+"$0" "$@" -S -o kernel.s || exit 1
+if grep -m1 -A1 '^#APP' kernel.s >&2; then exit $assembly; fi
+exec "$0" kernel.s -o kernel.so {" ".join(_LINK)}
+"""
+#: What a kernel may have from outside: the emulator's own, mathematics, memory and printing.
+_DEVICE = re.compile(
+    r"tilelab_(?!switch)\w+|__(?:start|stop)_tilelab_shared|__tsan_\w+|__ubsan_handle_\w+|_GLOBAL_OFFSET_TABLE_"
+    r"|_ITM_\w+|__gmon_start__|__cxa_\w+|__gxx_\w+|_Unwind_\w+|_Z(?:TV|TI|TS|nw|na|dl|da)\w*|__stack_chk_fail"
+    r"|mem(?:cpy|set|move|cmp)|str(?:len|n?cmp)|(?:__)?v?printf(?:_chk)?|puts|putchar|malloc|free|clock|l?l?abs"
+    r"|(?:__)?(?:a?(?:sin|cos|tan)h?|atan2|sincos|sqrt|cbrt|hypot|expm1|exp(?:2|10)?|log(?:2|10|1p|b)?|pow(?:10)?|fma"
+    r"|fmod|fmax|fmin|fdim|fabs|floor|ceil|l?l?(?:round|rint)|trunc|nearbyint|remainder|remquo|copysign|nan|nextafter"
+    r"|ldexp|scalbl?n|frexp|modf|ilogb|erfc?|[tl]gamma|[jy][01n]|finite|isinf|isnan|signbit|fpclassify)[fl]?(?:_r)?"
+)
 
 
 @dataclass(frozen=True)
@@ -212,38 +231,63 @@ def build(
         *(f"-D{define}" for define in defines if define.startswith("NDEBUG=")),
     ]
     read = [f"-I{INCLUDE}", "-include", "tilelab_cuda.h", "-x", "c++", FILE, "-x", "none"]
-    argv = [path, *flags, *read, "-o", "kernel.so", *_LINK]
-    built = run(Task(argv, {FILE: text.encode()}, ["kernel.so"], readable=[INCLUDE]))
+    # In two steps, for in between the compiler's own marks tell of inline assembly, however it was written.
+    argv = ["sh", "-c", _STEPS, path, str(_ASSEMBLY), *flags, *read]
+    built = run(Task(argv, {FILE: text.encode()}, ["kernel.so"], Limits(file_size=LARGEST), [INCLUDE]))
     if built.timed_out:
         raise BuildError("the compiler took more than a minute; is a loop unrolled too far?", built.stderr)
+    if built.code == _ASSEMBLY:
+        marked = re.search(rf'^# (\d{{1,9}}) "{FILE}"', built.stderr, re.M)
+        place = f"line {marked[1]}: {excerpt(source, int(marked[1]))}\n" if marked else ""
+        raise BuildError(place + why_unemulated("asm"), built.stderr)
+    if built.code and re.search(r"File too large|file size limit|SIGXFSZ", built.stderr, re.I):
+        raise BuildError(f"the kernel takes more than {LARGEST >> 20} MiB once it is built: make its variables smaller")
     if built.code:
         raise explain_unemulated(explain(built.stderr, source, "g++"), source)
-    shared, variables, most = _variables(built.files["kernel.so"])
+    if "kernel.so" not in built.files:
+        raise BuildError(f"the kernel takes more than {LARGEST >> 20} MiB once it is built: make its variables smaller")
+    listed = run(Task(["nm", "-S", "kernel.so"], {"kernel.so": built.files["kernel.so"]})).stdout
+    if len(listed) >= Limits().output // 2:  # of a longer list only the beginning would be seen
+        raise BuildError("the source makes more functions and variables than a kernel can need")
+    symbols = listed.splitlines()
+    _only_device_code([line.split()[-1] for line in symbols if line.startswith(" ")])
+    shared, variables, most = _variables([line for line in symbols if line and not line.startswith(" ")])
     library = Library(built.files["kernel.so"], shared, variables, _unset(built.stderr), most, checked)
     keep(facts, json.dumps([library.shared, library.device, library.unset, library.most_threads]).encode())
     keep(code, library.code)
     return library
 
 
+def _only_device_code(wanted: Sequence[str]) -> None:
+    """Refuse a library that asks for what no device code has, such as a file or the end of the process."""
+    for symbol in (versioned.partition("@")[0] for versioned in wanted):
+        if not _DEVICE.fullmatch(symbol):
+            name = run(Task(["c++filt", symbol])).stdout.strip()[:200] or symbol
+            raise BuildError(
+                f"the source uses {name}, which no device code has: it is host code, or declared and defined nowhere"
+            )
+
+
 def _unset(log: str) -> tuple[tuple[int, str], ...]:
     """Local variables that g++ saw used before they are set, on some path at least."""
-    used = re.findall(rf"^{FILE}:(\d+):.* warning: .(\w+).*(?:is|may be) used uninitialized", log, re.M)
+    log = shortened(log)
+    used = re.findall(rf"^{FILE}:(\d{{1,9}}):.* warning: .(\w+).*(?:is|may be) used uninitialized", log, re.M)
     declared = {
-        name: int(line) for line, name in re.findall(rf"^{FILE}:(\d+):.* note: .(\w+).* was declared here", log, re.M)
+        name: int(line)
+        for line, name in re.findall(rf"^{FILE}:(\d{{1,9}}):.* note: .(\w+).* was declared here", log, re.M)
     }
     return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
-def _variables(code: bytes) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...], int]:
+def _variables(listed: Sequence[str]) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...], int]:
     """Static shared arrays of a library, its other variables, and the most threads of a block, from its symbols.
 
     Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
     drops a section attribute inside a template, so the section alone does not tell.)
     """
-    listed = run(Task(["nm", "-S", "--defined-only", "kernel.so"], {"kernel.so": code})).stdout
     symbols, most = [], 0
     bounds = {"__start_tilelab_shared": 0, "__stop_tilelab_shared": 0}
-    for line in listed.splitlines():
+    for line in listed:
         fields = line.split(maxsplit=3)
         if fields[-1] in bounds:
             bounds[fields[-1]] = int(fields[0], 16)
@@ -372,10 +416,13 @@ def _run(
     files = {"runtime": runtime(), "kernel.so": library.code, "job": "\n".join(lines).encode(), "memory": bytes(memory)}
     done = run(Task(["./runtime"], files, ["memory", "report"], Limits(seconds=seconds)))
     report = done.files.get("report", b"").decode(errors="replace")
-    findings = (
-        *(Finding.unset(line, name, source) for line, name in library.unset),
-        *read_report(report, library.code, source, block, grid),
-    )
+    try:
+        findings = (
+            *(Finding.unset(line, name, source) for line, name in library.unset),
+            *read_report(report, library.code, source, block, grid),
+        )
+    except READING:  # only a kernel that writes into what is not its own leaves a report that cannot be read
+        raise KernelFault("the kernel disturbed the emulator's own record of what it did") from None
     if done.timed_out:
         blocks = grid[0] * grid[1] * grid[2]
         many = f", or launch fewer than {blocks} blocks, which run one after another here" if blocks > MANY else ""
@@ -395,6 +442,8 @@ def _run(
             "the kernel ended the whole process before all its threads were done: a kernel cannot call exit() or its "
             "kind; a thread ends with return"
         )
+    if len(done.files.get("memory", b"")) != len(memory):
+        raise KernelFault("the kernel took away the memory that its arrays lie in")
     return done.stdout, done.files["memory"], findings
 
 

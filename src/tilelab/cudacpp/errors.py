@@ -11,6 +11,10 @@ def brief(value: object, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+#: What the reading of something raises that is not of the form it should have.
+READING = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
 class CudaError(Exception):
     """Anything that :mod:`tilelab.cudacpp` raises of itself."""
 

@@ -52,11 +52,11 @@ def _lines(code: bytes, offsets: Sequence[int]) -> dict[int, int]:
         argv = ["addr2line", "-e", "kernel.so", "-a", "-i", *(hex(offset) for offset in asked)]
         current = 0
         for text in run(Task(argv, {"kernel.so": code})).stdout.splitlines():
-            if text.startswith("0x"):
+            if re.fullmatch(r"0x[0-9a-f]{1,16}", text):
                 current = int(text, 16)
             elif FILE in text and current not in found:  # the innermost frame that is the learner's
-                number = text.rsplit(":", 1)[-1].split()[0]
-                found[current] = int(number) if number.isdigit() else 0
+                number = re.match(r"[0-9]{1,9}\b", text.rsplit(":", 1)[-1])
+                found[current] = int(number[0]) if number else 0
     return found
 
 
@@ -94,23 +94,35 @@ def read_report(
     return tuple(one for one in dict.fromkeys(found) if one.kind != "bounds" or one.line not in indices)
 
 
+def _declared(array: str, source: str) -> tuple[re.Match[str] | None, str]:
+    """Where an array or variable of the block or the device is declared, and the source from there on.
+
+    Declarations that are longer than any that a person writes are not read: that would take as long as they please.
+    """
+    shared = r"__shared__(?: (?:__align__|alignas) ?\([^)]*\))? "
+    seen = 0
+    for word in re.finditer(r"__shared__|__device__|__constant__", source):
+        piece = " ".join(source[word.start() : word.start() + 400].partition(";")[0].split())
+        if not array or not re.search(rf"\b{re.escape(array)}\b", piece):
+            continue
+        found = re.match(
+            rf"({shared}|__device__ |__constant__ )([\w ]+?) (?:[^;]*, ?)?[*&]?{re.escape(array)}\b", piece
+        )
+        seen += 1
+        if found or seen > 20:
+            return found, source[word.start() :]
+    return None, ""
+
+
 def _place(f: dict[str, str], source: str) -> tuple[str, str]:
     """An array with an offset in it, and its length: in elements where their size is known, else in bytes."""
     array, offset, size = f.get("array", ""), int(f.get("offset", 0)), int(f.get("element", 1))
-    shared = r"__shared__(?:\s+(?:__align__|alignas)\s*\([^)]*\))?\s+"
-    declared = re.search(
-        rf"({shared}|__device__\s+|__constant__\s+)([\w ]+?)\s+(?:[^;]*,\s*)?{re.escape(array)}\b", source
-    )
+    declared, rest = _declared(array, source)
     kind = ""
     if array and declared:
         kind, size = ("shared " if "shared" in declared[1] else ""), SIZES.get(declared[2], 1)
     length = int(f.get("length", 0))
-    if (
-        declared
-        and length == size
-        and offset == 0
-        and not re.search(rf"\b{re.escape(array)}\s*\[", declared.string[declared.start() :])
-    ):
+    if declared and length == size and offset == 0 and not re.search(rf"\b{re.escape(array)}\s*\[", rest):
         return f"{kind}{array}", ""
     if size > 1:
         name = f"{kind}{array}, element {offset // size}" if kind else f"{array}[{offset // size}]"

@@ -6,7 +6,12 @@ No preprocessor runs here. What this reads wrongly, the compiler finds: :mod:`ti
 import re
 from collections.abc import Mapping, Sequence
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\[^\n']{1,9}|\\'|[^'\\\n])'", re.S)
+# What is never closed ends with the line, or the text: nothing is looked at twice, whatever the source.
+_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?:\"|(?=\n)|\\?\Z)|(?<!\w)'(?:\\[^\n']{1,9}|\\'|[^'\\\n])'", re.S
+)
+#: Characters of what a name stands for.
+LONGEST = 1000
 #: Names whose being defined differs between a GPU and the emulation; what depends on them is read both ways.
 _EITHER = re.compile(r"TILELAB_|__CUDA|__NVCC__|_MSC_VER|__GNUC__|__cplusplus")
 
@@ -37,21 +42,21 @@ def active(text: str, macros: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         The text, and the macros without parameters that stand at its end.
     """
     known = dict(macros)
-    # Of each open #if: whether this branch is read, whether an earlier one surely was, and whether that is known.
-    open_ifs: list[tuple[bool, bool]] = []
+    # Of each open #if: whether this branch is read, whether one of its branches surely was, and whether it is within
+    # what is read.
+    open_ifs: list[tuple[bool, bool, bool]] = []
     lines = []
     for line in text.split("\n"):
-        reading = all(taken for taken, _ in open_ifs)
-        directive = re.match(r"\s*#\s*(\w+)\s*(.*?)\s*$", line)
-        word, rest = (directive[1], directive[2]) if directive else ("", "")
+        reading = not open_ifs or (open_ifs[-1][0] and open_ifs[-1][2])
+        directive = re.match(r"\s*+#\s*+(\w++)(.*)", line)
+        word, rest = (directive[1], " ".join(directive[2].split())) if directive else ("", "")
         if word in ("if", "ifdef", "ifndef"):
             holds = _holds(word, rest, known) if reading else False
-            open_ifs.append((holds is not False, holds is True))
+            open_ifs.append((holds is not False, holds is True, reading))
         elif word in ("elif", "else") and open_ifs:
-            _, done = open_ifs.pop()
-            reading = all(taken for taken, _ in open_ifs)
+            _, done, reading = open_ifs.pop()
             holds = False if done else True if word == "else" else _holds("if", rest, known)
-            open_ifs.append((holds is not False, done or holds is True))
+            open_ifs.append((holds is not False, done or holds is True, reading))
         elif word == "endif" and open_ifs:
             open_ifs.pop()
         elif word == "define" and reading:
@@ -77,17 +82,24 @@ def _holds(word: str, condition: str, known: Mapping[str, str]) -> bool | None:
     for _ in range(8):
         if re.fullmatch(r"\w+", condition) and condition in known:
             condition = known[condition]
-    return bool(int(condition)) if re.fullmatch(r"\d+", condition) else None
+    return bool(condition.strip("0")) if re.fullmatch(r"[0-9]+", condition) else None
 
 
 def aliases(text: str, macros: Mapping[str, str]) -> dict[str, str]:
     """What names of types stand for: macros, ``typedef A B;`` and ``using B = A;``, each followed to its end."""
     found = {name: value for name, value in macros.items() if re.fullmatch(r"[A-Za-z_][\w ]*", value)}
-    named = [(m[2], m[1]) for m in re.finditer(r"\btypedef\s+([\w: ]+?)\s+(\w+)\s*;", text)]
-    named += [(m[1], m[2].strip()) for m in re.finditer(r"\busing\s+(\w+)\s*=\s*([\w: ]+);", text)]
+    short = re.sub(r"\s+", " ", text)
+    named = [(m[2], m[1]) for m in re.finditer(r"\btypedef ([\w: ]{1,200}) (\w{1,200}+) ?;", short)]
+    named += [(m[1], m[2].strip()) for m in re.finditer(r"\busing (\w{1,200}+) ?= ?([\w: ]{1,200}+);", short)]
+    targets: dict[str, set[str]] = {}
+    for name, target in named:
+        targets.setdefault(name, set()).add(target)
     # A name that stands for two things, here and there, tells nothing.
-    found |= {name: target for name, target in named if len({other for n, other in named if n == name}) == 1}
+    found |= {name: target for name, (target, *others) in targets.items() if not others}
     for name in found:
         for _ in range(8):
-            found[name] = " ".join(found.get(word, word) for word in found[name].split())
+            longer = " ".join(found.get(word, word) for word in found[name].split())
+            if len(longer) > LONGEST:  # names of names of names: no type is as long
+                break
+            found[name] = longer
     return found

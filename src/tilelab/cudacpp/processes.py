@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+#: Bytes of built kernels that one folder of the cache holds.
+MOST_CACHED = 512 * 1024**2
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -101,7 +104,11 @@ def run_here(task: Task, /) -> Finished:
             code=process.returncode,
             stdout=_text(folder / ".stdout", task.limits.output),
             stderr=_text(folder / ".stderr", task.limits.output),
-            files={file: (folder / file).read_bytes() for file in task.wanted if (folder / file).exists()},
+            files={
+                file: (folder / file).read_bytes()
+                for file in task.wanted
+                if (folder / file).is_file() and not (folder / file).is_symlink()
+            },
             timed_out=timed_out,
         )
 
@@ -159,3 +166,18 @@ def keep(file: Path, content: bytes) -> None:
         draft = file.with_name(f"{file.name}.{os.getpid()}.{time.monotonic_ns()}")
         draft.write_bytes(content)
         draft.replace(file)
+        _make_room(file.parent)
+
+
+def _make_room(folder: Path) -> None:
+    """Keep a folder of the cache under its size: what was written first goes first."""
+    held = []
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process removed it
+            held.append((file.stat().st_mtime, file.stat().st_size, file))
+    total = sum(size for _, size, _ in held)
+    for _, size, file in sorted(held):
+        if total <= MOST_CACHED:
+            return
+        file.unlink(missing_ok=True)
+        total -= size

@@ -1,7 +1,7 @@
 """Reading a CUDA C++ source: a kernel's parameters, its lines, and the few rewrites that emulation needs."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilelab.cudacpp.errors import BuildError
@@ -62,6 +62,8 @@ _BYTES = {
     "int8": 1,
     "uint8": 1,
 }
+#: Characters of a name.
+LONGEST_NAME = 1000
 #: C type -> bytes of one value.
 SIZES = {
     ctype: _BYTES.get(dtype, 2) * (int(ctype[-1]) if ctype[-1] in "234" else 1)
@@ -105,9 +107,18 @@ class Declaration:
 
 def kernels_in(source: str) -> list[str]:
     """Names of the ``__global__`` functions of a source, in order."""
-    text = _without_bounds(active(without_comments(source), {})[0])
-    found = re.finditer(r"\b__global__\b[^;{(]*?(?:\([^)]*\)[^;{(]*?)?\b(\w+)\s*\(", text)
-    return list(dict.fromkeys(match[1] for match in found))
+    return list(dict.fromkeys(name for name, _, _ in _global(_without_bounds(active(without_comments(source), {})[0]))))
+
+
+def _global(text: str) -> Iterator[tuple[str, int, int]]:
+    """Each ``__global__`` function: its name, where the word stands, and the end of the opening parenthesis.
+
+    Every piece of the text is looked at once: a learner's source must not decide how long reading it takes.
+    """
+    for word in re.finditer(r"\b__global__\b((?:(?!\b__global__\b)[^;{}()])*+)\(", text):
+        named = re.search(r"\w+\Z", word[1].rstrip()[-LONGEST_NAME:])
+        if named:
+            yield named[0], word.start(), word.end()
 
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
@@ -142,22 +153,25 @@ def declaration(source: str, name: str, macros: Sequence[str] = ()) -> Declarati
     base, given = name.partition("<")[0].strip(), name.partition("<")[2].strip()
     whole, known = active(without_comments(source), defined_by(macros))
     text = _without_bounds(whole)
-    found = re.search(rf"(?:template\s*<([^>]*)>[^;{{}}]*?)?\b__global__\b[^;{{}}()]*\b{re.escape(base)}\s*\(", text)
+    found = next(((start, end) for kernel, start, end in _global(text) if kernel == base), None)
     if not found:
         there = ", ".join(kernels_in(source)) or "no __global__ function at all"
         raise BuildError(f"the source has no kernel {base!r}; it has {there}")
-    depth, end = 1, found.end()
+    word, opened = found
+    depth, end = 1, opened
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
     stands_for = aliases(text, known)
-    if found[1] is not None:
-        stands_for |= _template_arguments(found[1], given, name)
-    inside = text[found.end() : end - 1].strip()
+    start = max(text.rfind(mark, 0, word) for mark in ";{}") + 1
+    template = re.search(r"\btemplate\s*+<([^>]*)>", text[start:word])
+    if template:
+        stands_for |= _template_arguments(template[1], given, name)
+    inside = text[opened : end - 1].strip()
     parts = [] if inside in ("", "void") else _split(inside)
-    bounds = _BOUNDS.search(whole, found.start(), found.end())
+    bounds = _BOUNDS.search(whole, word, opened)
     most = re.sub(r"\w+", lambda word: stands_for.get(word[0], word[0]), _split(bounds[1])[0]) if bounds else ""
-    line = text.count("\n", 0, found.end()) + 1
+    line = text.count("\n", 0, opened) + 1
     return Declaration(name, tuple(_parameter(part, stands_for) for part in parts), line, most.strip())
 
 
@@ -208,7 +222,9 @@ def _parameter(text: str, bound: Mapping[str, str]) -> Parameter:
 
 
 _EXTERN = re.compile(
-    r"extern\s+__shared__((?:\s+(?:__align__|alignas)\s*\([^)]*\))?)\s+([\w:\s]+?)\s+(\w+)\s*\[\s*\]", re.S
+    r"extern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?)\s++"
+    r"((?:[\w:]++\s++){1,12})(\w++)\s*+\[\s*+\]",
+    re.S,
 )
 
 
@@ -219,7 +235,7 @@ def for_emulation(source: str) -> str:
     """
 
     def pointer(match: re.Match[str]) -> str:
-        kind, name = match[2], match[3]
+        kind, name = " ".join(match[2].split()), match[3]
         return f"static {kind}* const {name} = ({kind}*)tilelab_dynamic_shared" + "\n" * match[0].count("\n")
 
     return _EXTERN.sub(pointer, source)
@@ -232,9 +248,9 @@ def unset_arrays(source: str) -> list[tuple[int, str]]:
     """
     found = []
     text = without_comments(source)
-    for statement in re.finditer(r"[^;{}]+;", text):
+    for statement in re.finditer(r"[^;{}]++;?", text):
         declared = re.fullmatch(
-            r"(?:\s|#[^\n]*\n)*((?:[\w:]+(?:<[^<>]*>)?\s+)+)(\w+\s*(?:\[|,).*);", statement[0], re.S
+            r"(?:\s|#[^\n]*\n)*+((?:[\w:]++(?:<[^<>]*>)?\s++)+)(\w++\s*+(?:\[|,).*);", statement[0], re.S
         )
         if not declared or re.search(r"\b(?:__shared__|extern|static|constexpr|return|__constant__)\b", declared[1]):
             continue

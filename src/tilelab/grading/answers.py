@@ -161,6 +161,7 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
         text = json.dumps(records[0], allow_nan=False)
         content = json.loads(text)
         depth = _depth(content)
+        longest = _longest_whole(content)
     except RecursionError:
         raise GradingError("the answer is nested too deep") from None
     except ValueError as error:
@@ -173,6 +174,8 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
         raise GradingError(f"the answer takes {len(text):,} bytes, the limit is {MAX_BYTES:,}")
     if depth > MAX_DEPTH:
         raise GradingError(f"the answer is nested more than {MAX_DEPTH} deep")
+    if longest > MAX_BITS:
+        raise GradingError(f"the answer holds a whole number of {longest:,} bits, the limit is {MAX_BITS:,}")
     match content:
         case {"version": 1, "problem": str(name), "answers": dict(answers)} if name == problem:
             learner = content.get("learner")
@@ -182,6 +185,15 @@ def read(found: Iterable[object], problem: str) -> dict[str, Any]:
             raise GradingError(f"the recorded answer is for {name!r:.60}, this cell belongs to {problem!r}")
         case _:
             raise GradingError("what was recorded is not an answer record of this version of tilelab")
+
+
+def _longest_whole(content: object) -> int:
+    """Bits of the longest whole number; the content is known to be flat enough."""
+    if isinstance(content, dict):
+        content = list(content.values())
+    if isinstance(content, list):
+        return max(map(_longest_whole, content), default=0)
+    return content.bit_length() if isinstance(content, int) else 0
 
 
 def _depth(content: object) -> int:

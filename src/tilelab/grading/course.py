@@ -194,6 +194,14 @@ class Course:
             return [only]
         return found
 
+    def left_out(self, assignment: str) -> list[str]:
+        """Return folders that hold the assignment and whose names nbgrader takes for nobody's, sorted."""
+        people = self._submitted("-", assignment).parent.parent
+        if self._submitted("-", assignment) != people / "-" / assignment or not people.is_dir():
+            return []
+        known = set(self.api.get_submitted_students(assignment))
+        return sorted(one.name for one in people.iterdir() if (one / assignment).is_dir() and one.name not in known)
+
     def results(self, assignment: str) -> list[Result]:
         """Return what the gradebook holds for everybody who handed the assignment in; nothing is graded.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tilelab.cudacpp.errors import READING
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding
 from tilelab.grading.rules import number_of, numbers_of
@@ -28,6 +29,8 @@ NAME = "matmul"
 SIGNATURE = "matmul(const float* A, const float* B, float* C, int M, int N, int K)"
 #: Seconds that one launch may take in emulation.
 PATIENCE = 30.0
+#: Characters of a source. What is longer is no kernel of this course, and all that reads a source reads it in no time.
+LONGEST = 50_000
 #: Words for a launch that took longer, and after how many of them the other shapes are not tried any more.
 ENDLESS, MOST_ENDLESS = "did not end", 2
 #: Threads of a launch: so many times the elements of C at most, and so many in any case. More are not even tried.
@@ -129,6 +132,8 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
         raise GradingError("no kernel is handed in yet")
     if not isinstance(kernel, str):
         raise GradingError(f"the kernel is its CUDA C++ source as a text, not {kernel!r:.60}")
+    if len(kernel) > LONGEST:
+        raise GradingError(f"the kernel's source has {len(kernel):,} characters, the limit is {LONGEST:,}")
     if "__global__" not in kernel and ("cuda.jit" not in kernel or tile_argument):
         raise GradingError(f"the source has no __global__ function; write __global__ void {SIGNATURE}")
     if launch is None:
@@ -189,6 +194,8 @@ def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
         return Trial(name, False, _first(str(fault)), tuple(getattr(found, "kind", "") for found in fault.findings))
     except (CudaError, GradingError) as fault:
         return Trial(name, False, _first(str(fault)))
+    except READING as fault:  # what the learner wrote, or what their kernel left behind
+        return Trial(name, False, f"what was handed in cannot be tried ({type(fault).__name__})")
     # What the compiler only suspects is no fault where the result is right.
     found = [finding for finding in done.findings if finding.kind != "unset"]
     if found:
@@ -223,7 +230,7 @@ def product(answer: CudaAnswer, shape: Shape, seed: int) -> tuple[Any, Any] | No
     else:
         try:
             answer.run(shape, a, b, c)
-        except (CudaError, GradingError):
+        except (CudaError, GradingError, *READING):
             return None
     exact = a.astype(np.float64) @ b.astype(np.float64)
     allowed = gamma(shape[2], UNIT_ROUNDOFF["float32"]) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
@@ -288,6 +295,8 @@ def _simulated(answer: CudaAnswer, shapes: tuple[Shape, ...], seed: int) -> tupl
         results = _simulated_products(answer, shapes, inputs)
     except GradingError as error:
         results = [{"error": str(error)}] * len(shapes)
+    except READING as error:
+        results = [{"error": f"what was handed in cannot be tried ({type(error).__name__})"}] * len(shapes)
     trials = []
     for shape, (a, b), c in zip(shapes, inputs, results, strict=True):
         name = "M={} N={} K={}".format(*shape)
@@ -346,6 +355,8 @@ def parameters_fault(answer: CudaAnswer) -> str:
         found = signature(answer.source, NAME)
     except BuildError as error:
         return f"{_first(str(error))}; write __global__ void {asked}"
+    except READING:
+        return f"the kernel's parameters cannot be read; write __global__ void {asked}"
     pointers = [parameter.pointer for parameter in found]
     if pointers != [True] * 3 + [False] * (3 + answer.tile_argument):
         return f"the kernel's parameters are ({', '.join(map(str, found))}); write {asked}"
@@ -362,7 +373,7 @@ def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
     try:
         kernel = answer.kernel(shape)
         return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
-    except (CudaError, GradingError):
+    except (CudaError, GradingError, *READING):
         return False
 
 

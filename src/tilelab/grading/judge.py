@@ -17,6 +17,7 @@ The checks of a problem that learners have different layouts in take the learner
 import importlib.util
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -60,6 +61,8 @@ class Verdict:
             raise GradingError(f"shares must lie in [0, 1], also together: earned {self.share}, pending {self.pending}")
 
 
+#: Characters of one line of a report.
+LONGEST_LINE = 2000
 Check = Callable[..., Verdict]
 #: Answers, and what the thresholds say of the part, give the measurement that the part needs, or none.
 Timer = Callable[[dict[str, Any], Mapping[str, Any]], "Wanted | None"]
@@ -200,7 +203,7 @@ class Judge:
             points=points,
             earned=round(min(max(verdict.share, 0.0), 1.0) * points, 2),
             pending=round(max(verdict.pending, 0.0) * points, 2),
-            lines=verdict.lines,
+            lines=tuple(map(_plain_line, verdict.lines)),
             record=record,
             notes=tuple(notes),
             versions=versions(self.checks, split(cell)[0]),
@@ -237,6 +240,13 @@ class Judge:
             f"Write %env {VARIABLE}={self.learner} in a cell at the top, and answer for those"
         )
         return replace(verdict, lines=(*verdict.lines, line))
+
+
+def _plain_line(line: str) -> str:
+    """Return a line of a report without what steers a terminal, and without hundreds of digits."""
+    plain = re.sub(r"[^\S ]|[\x00-\x1f\x7f-\x9f]", " ", line)
+    short = re.sub(r"\d{40,}", lambda digits: f"{digits[0][:8]}… ({len(digits[0])} digits)", plain)
+    return short if len(short) <= LONGEST_LINE else f"{short[:LONGEST_LINE]} …"
 
 
 def _load(file: Path) -> ModuleType:

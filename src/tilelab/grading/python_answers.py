@@ -2,16 +2,22 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tilelab
 from tilelab.cudacpp.processes import Limits, Task, run
 from tilelab.grading.errors import GradingError
 from tilelab.grading.values import number
 
+if TYPE_CHECKING:
+    import ast
+
 #: Seconds and bytes that a learner's Python may take.
 LIMITS = Limits(seconds=10.0, memory=2 * 1024**3, file_size=64 * 1024**2)
+#: Expressions and statements inside one another.
+DEEPEST = 100
 #: Characters of a source. What is longer is no answer to a problem of this course.
 LONGEST = 50_000
 
@@ -37,9 +43,21 @@ def read_python(source: object, function: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         raise GradingError(f"the source cannot be read as Python: {said}") from None
+    if _too_deep(top):
+        raise GradingError(f"the source has expressions nested more than {DEEPEST} deep: write them as several lines")
     if not any(isinstance(node, ast.FunctionDef) and node.name == function for node in top):
         raise GradingError(f"the source does not define a function {function!r}")
     return source
+
+
+def _too_deep(top: Sequence["ast.AST"]) -> bool:
+    """Tell whether a source is nested deeper than what reads it later can follow."""
+    import ast
+
+    level: list[ast.AST] = list(top)
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return bool(level)
 
 
 def python_fault(source: object, function: str) -> str:

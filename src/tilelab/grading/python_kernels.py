@@ -15,7 +15,7 @@ def form_fault(source: str) -> str:
     """Say which statement is not part of a kernel, or ``""``."""
     for node in ast.parse(source).body:
         if not _fits(node):
-            first = ast.unparse(node).splitlines()[0]
+            first = source.splitlines()[node.lineno - 1].strip()
             return (
                 f"line {node.lineno}: {first[:60]!r} is not part of a kernel: a source holds imports from "
                 f"{', '.join(MODULES)}, constants, and functions with @cuda.jit"
@@ -56,11 +56,18 @@ def _is_kernel(function: ast.FunctionDef) -> bool:
     defaults = [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
     notes = [one.annotation for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)] + [function.returns]
     jit = all(
-        ast.unparse(one.func if isinstance(one, ast.Call) else one) == "cuda.jit"
+        _is_jit(one.func if isinstance(one, ast.Call) else one)
         and (not isinstance(one, ast.Call) or all(map(_plain, _given(one))))
         for one in function.decorator_list
     )
     return jit and bool(function.decorator_list) and all(_plain(one) for one in (*defaults, *notes) if one is not None)
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    match decorator:
+        case ast.Attribute(value=ast.Name(id="cuda"), attr="jit"):
+            return True
+    return False
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

@@ -61,7 +61,7 @@ def number_of(rule: object, names: Mapping[str, int]) -> int:
     """
     if isinstance(rule, int) and not isinstance(rule, bool):
         if abs(rule) > LARGEST:
-            raise GradingError("a rule gives a number that is too large")
+            raise GradingError(f"a rule gives a number that is too large ({rule.bit_length():,} bits)")
         return rule
     found = _evaluate(_parsed(rule), names, str(rule))
     if isinstance(found, tuple):

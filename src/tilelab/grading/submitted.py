@@ -8,7 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,7 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
 def handed_in_at(folder: Path) -> tuple[datetime | None, str]:
     """Return when a folder was handed in, by its ``timestamp.txt`` (in UTC), and a note where that cannot be read.
 
+    Then the time at which that file was written counts: otherwise spoiling it would always be on time.
     nbgrader's own reader ends the program on such a file.
     """
     file = folder / "timestamp.txt"
@@ -164,7 +165,9 @@ def handed_in_at(folder: Path) -> tuple[datetime | None, str]:
         if when.year < 1970:
             raise ValueError(f"the year {when.year}")
     except (ValueError, OverflowError, TypeError, AttributeError) as error:
-        return None, f"timestamp.txt cannot be read, so this counts as handed in on time ({type(error).__name__})"
+        when = datetime.fromtimestamp(int(file.lstat().st_mtime), UTC).replace(tzinfo=None)
+        said = f"timestamp.txt cannot be read ({type(error).__name__})"
+        return when, f"{said}: the time at which it was written counts, {when} UTC"
     return when, ""
 
 

@@ -316,16 +316,29 @@ static char* map_memory(size_t* bytes) {
         char* all = (char*)mmap(nullptr, whole + 2 * job.moat, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (all == MAP_FAILED) continue;
         char* inside = (char*)mmap(all + job.moat, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
-        if (inside != MAP_FAILED) return inside;
+        if (inside != MAP_FAILED) return close(memory), inside;
     }
     char* alone = (char*)mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (alone == MAP_FAILED) give_up("the memory file cannot be mapped");
+    close(memory);
     return alone;
 }
 
 static void read_job() {
-    FILE* file = fopen("job", "r");
-    if (!file) give_up("there is no job file");
+    const int report = open_report();
+    FILE* file = fopen("job", "re");
+    if (!file || unlink("job")) give_up("there is no job file");
+    // All of it now: the library's own constructors run while it is loaded, and find nothing.
+    struct stat status;
+    if (fstat(fileno(file), &status)) give_up("the job file cannot be read");
+    char* text = (char*)malloc((size_t)status.st_size + 1);
+    const size_t length = fread(text, 1, (size_t)status.st_size, file);
+    fclose(file);
+    file = fmemopen(text, length, "r");
+    if (!file) give_up("the job file is empty");
+    size_t bytes;
+    char* const memory = map_memory(&bytes);
+    confine(report, false);
     char key[32], name[64];
     void* library = dlopen("./kernel.so", RTLD_NOW | RTLD_LOCAL);
     if (!library) give_up("%s", dlerror());
@@ -333,8 +346,7 @@ static void read_job() {
     Dl_info info;
     if (!entry || !dladdr((void*)entry, &info)) give_up("the library has no kernel");
     job.library = (char*)info.dli_fbase;
-    size_t bytes;
-    char* const memory = map_memory(&bytes);
+    confine(report, true);
     static uint64_t scalars[64];
     int arguments = 0;
     unsigned long a, b, c;
@@ -362,6 +374,8 @@ static void read_job() {
         if (!read) give_up("the job file has a bad line at %s", key);
     }
     fclose(file);
+    memset(text, 0, length);
+    free(text);
     // The guards before the first and behind the last array are theirs too.
     job.given.begin = memory, job.given.end = memory + bytes;
 }

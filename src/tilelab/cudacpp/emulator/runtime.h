@@ -46,6 +46,12 @@ extern unsigned warp_phase[];  // warp operations that each warp has passed
 // `code` is an offset in kernel.so, or minus a line of the source, or 0.
 void finding(const char* kind, long code, const char* format, ...);
 void finished();
+int open_report();
+
+// confine.cpp
+// From here on this process only computes and writes to its output and the report; until it is called the second time,
+// with `loaded`, it may also open files to read them, as the loader does.
+void confine(int report, bool loaded);
 long code_offset(const void* code);  // of a return address
 
 // check.cpp

@@ -18,7 +18,9 @@ from tilelab.grading.sandbox.limits import Limits
 FETCH = """
 out=$1; names=$2; shift 2
 "$@"; code=$?
-for name in $names; do cp -- "$name" "$out/" 2>/dev/null; done
+for name in $names; do
+  if [ -f "$name" ] && [ ! -h "$name" ]; then cp -- "$name" "$out/" 2>/dev/null; fi
+done
 exit $code
 """
 
