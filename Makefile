@@ -63,7 +63,7 @@ tricks: sandbox  ## try every known trick against timed judging (on a GPU; what 
 # ---- a class on a JupyterHub
 hub-packages: .venv/.hub
 	@tools/system-packages.sh hub
-	@$(MAKE) --no-print-directory .venv/node/.installed
+	@$(MAKE) -s --no-print-directory .venv/node/.installed
 
 .venv/node/.installed: autograder/hub/package-lock.json autograder/hub/package.json
 	@echo "installing configurable-http-proxy into .venv/node (pinned in $<)"
@@ -72,6 +72,9 @@ hub-packages: .venv/.hub
 
 hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it
 	@$(BIN)/python autograder/hub/demo.py
+
+hub-shell: hub-packages  ## a shell as the account that grades on the hub, in its home; COURSE=… names another course.toml
+	@$(BIN)/python autograder/hub/demo.py --course $(or $(COURSE),autograder/course.toml) --shell
 
 release-course: hub-packages  ## hand out chapters and assignments, or what changed; COURSE=… names another course.toml
 	@$(BIN)/python autograder/hub/release_course.py --course $(or $(COURSE),autograder/course.toml)
@@ -82,7 +85,7 @@ test-hub: .venv/.test system  ## a whole course on a hub, in a browser: from rel
 # ---- checking
 system: .venv/.test
 	@tools/system-packages.sh test
-	@$(MAKE) --no-print-directory .venv/node/.installed
+	@$(MAKE) -s --no-print-directory .venv/node/.installed
 
 lint: .venv/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

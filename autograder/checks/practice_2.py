@@ -1,4 +1,4 @@
-"""Trusted checks of practice 2: the table follows from the limits of sm_86; TILE 64 is tried; times wait for a GPU."""
+"""Trusted checks of practice 2: the table follows from the limits of sm_86; TILE 64 is tried; times are looked at."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def _right(tile: int) -> dict[str, float]:
 
 
 def check_table(answers: dict[str, Any]) -> Verdict:
-    """Three quarters by cell, a quarter for at least three times, which the judge compares with its own."""
+    """Three quarters by cell, a quarter for at least three times, at which a person looks."""
     table, wrong, filled = answers.get("table"), [], 0
     for tile in TILES:
         for name, right in _right(tile).items():
@@ -48,7 +48,7 @@ def check_table(answers: dict[str, Any]) -> Verdict:
             f"not right: {', '.join(wrong)}. The smallest of three limits counts: warps, blocks, shared memory"
         )
     lines.append(
-        "times: pending, the judge compares them with its own on a GPU"
+        "times: pending: your instructor looks at them and gives their points in nbgrader's formgrader"
         if timed
         else "times: fewer than three are there"
     )

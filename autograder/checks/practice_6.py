@@ -1,4 +1,4 @@
-"""Trusted checks of practice 6: a report that cannot be earns nothing, one that can waits for the judge's own."""
+"""Trusted checks of practice 6: a report that cannot be earns nothing, one that can waits for a person."""
 
 from typing import Any
 
@@ -10,12 +10,17 @@ TRUE = {"a": True, "b": True, "c": True, "d": False}
 
 
 def check_measurement(answers: dict[str, Any]) -> Verdict:
-    """Within 10 % of the judge's own measurement, which needs a GPU."""
+    """Within 10 % of what a person measures on the card that the report names; the judge may have another."""
     if fault := fault_of(answers.get("report")):
         return Verdict(0.0, (f"measurement: {fault}",))
     device = str(answers["report"]["device"])[:60]
     return Verdict(
-        0.0, (f"measurement: pending, to be compared within 10 % with the judge's own on {device}",), pending=1.0
+        0.0,
+        (
+            "measurement: pending: your instructor compares it, within 10 %, with a measurement of their own on "
+            f"{device} and gives the points in nbgrader's formgrader",
+        ),
+        pending=1.0,
     )
 
 

@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from hub_config import environment  # noqa: E402
 from private_machine import have_accounts, private_machine  # noqa: E402
 from running import RunningHub, check_ports, check_proxy  # noqa: E402
 
@@ -45,19 +46,48 @@ def release(of: Deployment, before: list[str]) -> None:
     print(done.stdout, end="")
 
 
+def shell(of: Deployment, before: list[str]) -> int:
+    """Run a shell as the grader's account, in its home, with the course's commands on its path."""
+    if not of.course_folder.is_dir():
+        raise GradingError(f"there is no course in {str(of.grader_home)!r} yet: run  make hub  or  make release-course")
+    command = [os.environ.get("SHELL", "/bin/sh")]
+    variables = os.environ | environment(of) | {"HOME": str(of.grader_home)}
+    if of.accounts == "own":
+        if os.getuid() != 0:
+            raise GradingError(f"only root can act as {of.grader_account!r}")
+        drop = ["setpriv", "--reuid", of.grader_account, "--regid", of.grader_account, "--clear-groups"]
+        command = [*before, *drop, "--inh-caps=-all", "--no-new-privs", *command]
+    print("as the account that grades; try  tilelab grade exercises --course course", file=sys.stderr, flush=True)
+    return subprocess.run(command, check=False, cwd=of.grader_home, env=variables).returncode
+
+
+def end(number: int, frame: object) -> None:
+    """End, once: pressing Ctrl-C again must not leave half of the hub behind."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("\nending the hub; this takes some seconds …", flush=True)
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Release the course, start the hub, say where it is, and end it when told to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--course", type=Path, default=HERE.parent / FILE, help="the course.toml")
+    parser.add_argument("--shell", action="store_true", help="run a shell as the account that grades instead")
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not asked.shell:  # also where it runs in the background of a shell, which has what it starts ignore Ctrl-C
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
     try:
         of = read_deployment(asked.course.resolve())
-        check_proxy()
-        check_ports(of)
+        if not asked.shell:
+            check_proxy()
+            check_ports(of)
         accounts, before = walls(of)
         os.environ["TILELAB_ACCOUNTS"] = accounts
         of = read_deployment(asked.course.resolve())
+        if asked.shell:
+            return shell(of, before)
         print("releasing the course …", flush=True)
         release(of, before)
         password = secrets.token_urlsafe(9)
@@ -69,17 +99,20 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nthe hub has ended; what was handed in is kept in", of.state)
+        print("the hub has ended; what was handed in is kept in", of.state)
     return 0
 
 
 def welcome(of: Deployment, password: str) -> str:
     """Return where to go, and as whom."""
+    secret = f"password for everybody: {password}"
+    if of.authenticator != "shared-password":
+        secret = f"people log in by {of.authenticator}"
     apart = "everybody has a Unix account of their own"
     if of.accounts == "shared":
         apart = "all share your Unix account: a demo, not a place for a class"
     return (
-        f"\n  {of.url}    password for everybody: {password}\n"
+        f"\n  {of.url}    {secret}\n"
         f"  learners     {', '.join(learner.id for learner in of.learners)}\n"
         f"  instructors  {', '.join(of.teachers)}, who grade at {of.url}/services/{of.course}/formgrader\n"
         f"  {apart}\n"

@@ -6,6 +6,7 @@ Everything else in this folder is made from a `Deployment`; nothing is said twic
 import csv
 import io
 import os
+import pwd
 import re
 import sys
 import tomllib
@@ -22,7 +23,13 @@ from tilelab.grading.sandbox.limits import as_bytes
 
 #: What JupyterHub, nbgrader, Unix and the exchange all take for a user's name.
 USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
-COURSE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+#: A course's name; that of the exchange's account, which is made of it, must stay one that Unix takes.
+COURSE = re.compile(r"[a-z][a-z0-9_-]{0,22}")
+ASSIGNMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+#: Services of the hub, beside that which bears the course's name.
+SERVICES = ("exchange", "idle-culler")
+#: Below this number accounts are the machine's own, root's first.
+FIRST_PERSON = 1000
 COLUMNS = ("id", "first_name", "last_name", "email")
 #: Who has a Unix account: everybody has their own, or all share the hub's (a demo, without walls between learners).
 ACCOUNTS = ("own", "shared")
@@ -171,13 +178,15 @@ class Deployment:
         return self.state / "etc"
 
 
-def read_deployment(file: Path) -> Deployment:
+def read_deployment(file: Path, learners: tuple[Learner, ...] | None = None) -> Deployment:
     """Read ``course.toml``.
 
     Parameters
     ----------
     file : Path
         Paths in it are relative to its folder.
+    learners : tuple of Learner, optional
+        Who learns, where the roster was read already, by one who may.
 
     Raises
     ------
@@ -197,17 +206,19 @@ def read_deployment(file: Path) -> Deployment:
     course, people, hub = said.get("course", {}), said.get("people", {}), said.get("hub", {})
     found: dict[str, Any] = {"file": file, "gpu": _gpu(file, said.get("gpu", {}))}
     if "id" in course:
-        found["course"] = _match(file, "course.id", course["id"], COURSE)
+        found["course"] = _course_id(file, course["id"])
     found |= {"title": str(course["title"])} if "title" in course else {}
-    found |= {"release": _names(file, "course.release", course["release"])} if "release" in course else {}
+    found |= {"release": _assignments(file, course["release"])} if "release" in course else {}
     for key in ("instructors", "graders"):
         found[key] = _names(file, f"people.{key}", people.get(key, []))
-    found["learners"] = _learners(file, people)
+    found["learners"] = _learners(file, people) if learners is None else learners
     _check_people(file, found)
     found["authenticator"], found["settings"] = _authenticator(file, said.get("authenticator", {}))
     found |= _hub(file, hub)
     if "TILELAB_ACCOUNTS" in os.environ:  # a demo where nobody can have an account
         found["accounts"] = os.environ["TILELAB_ACCOUNTS"]
+    if found.get("accounts", Deployment.accounts) == "own":
+        _check_accounts(file, (*found["instructors"], *found["graders"], *(one.id for one in found["learners"])))
     cluster = said.get("kubernetes", {})
     found["kubernetes"] = Kubernetes(**{key: _text(file, f"kubernetes.{key}", cluster[key]) for key in cluster})
     return Deployment(**found)
@@ -258,6 +269,15 @@ def read_roster(text: str, name: str = "the roster") -> tuple[Learner, ...]:
     return tuple(learners)
 
 
+def write_roster(learners: Iterable[Learner]) -> str:
+    """Return the roster that `read_roster` reads."""
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow(COLUMNS)
+    lines.writerows([getattr(learner, column) for column in COLUMNS] for learner in learners)
+    return text.getvalue()
+
+
 def _learners(file: Path, people: Mapping[str, Any]) -> tuple[Learner, ...]:
     named = [Learner(name) for name in _names(file, "people.learners", people.get("learners", []))]
     if "roster" not in people:
@@ -285,6 +305,20 @@ def _check_people(file: Path, found: Mapping[str, Any]) -> None:
             raise GradingError(f"{file.name}: {name!r} learns and {taken[name]}: give one of the two another name")
 
 
+def _check_accounts(file: Path, names: Iterable[str]) -> None:
+    """Refuse people whose Unix account would be one of the machine's own."""
+    for name in names:
+        try:
+            number = pwd.getpwnam(name).pw_uid
+        except KeyError:
+            continue
+        if number < FIRST_PERSON or name == "nobody":
+            raise GradingError(
+                f"{file.name}: {name!r} is an account of this machine itself (number {number}), which nobody of the "
+                "course may have: give that person another name"
+            )
+
+
 def _authenticator(file: Path, said: Any) -> tuple[str, dict[str, dict[str, Any]]]:
     if not isinstance(said, dict):
         raise GradingError(f"{file.name}: authenticator is a table, write [authenticator] and kind = {said!r}")
@@ -295,7 +329,7 @@ def _authenticator(file: Path, said: Any) -> tuple[str, dict[str, dict[str, Any]
                 f"{file.name}: authenticator.{name} is not known; write kind, and a table such as "
                 "[authenticator.GitHubOAuthenticator] for the settings of that class"
             )
-        if secret := next((key for key in value if "secret" in key or "password" in key), None):
+        if secret := next((key for key in value if re.search("secret|password", key, re.IGNORECASE)), None):
             raise GradingError(
                 f"{file.name}: authenticator.{name}.{secret} is a secret: put it in the hub's environment file"
             )
@@ -305,12 +339,21 @@ def _authenticator(file: Path, said: Any) -> tuple[str, dict[str, dict[str, Any]
 def _hub(file: Path, said: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "url" in said:
-        parts = urlsplit(_text(file, "hub.url", said["url"]))
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        _text(file, "hub.url", said["url"])
+        try:
+            parts = urlsplit(said["url"])
+            meant = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # half an IPv6 address, or a port that is none
+            meant = False
+        if not meant:
             raise GradingError(f"{file.name}: hub.url = {said['url']!r}, write one such as https://hub.example.org")
         found["url"] = said["url"].rstrip("/")
     if "state" in said:
         found["state"] = (file.parent / _text(file, "hub.state", said["state"])).resolve()
+        if blocked := next((one for one in (found["state"], *found["state"].parents) if one.is_file()), None):
+            raise GradingError(
+                f"{file.name}: hub.state = {said['state']!r}, but {str(blocked)!r} is a file, not a folder"
+            )
     if "accounts" in said:
         if said["accounts"] not in ACCOUNTS:
             raise GradingError(
@@ -322,9 +365,14 @@ def _hub(file: Path, said: Mapping[str, Any]) -> dict[str, Any]:
             found["memory"] = as_bytes(said["memory"])
         except SandboxError as error:
             raise GradingError(f"{file.name}: hub.memory: {error}") from None
+        _whole(file, "hub.memory", found["memory"], 1 << 20)
     for key, least in (("port", 1024), ("cpus", 1), ("idle_minutes", 0), ("kernel_idle_minutes", 0)):
         if key in said:
             found[key] = _whole(file, f"hub.{key}", said[key], least)
+    if found.get("port", 0) + len(PORTS) - 1 > 65535:
+        raise GradingError(
+            f"{file.name}: hub.port = {said['port']!r}, the hub takes {len(PORTS)} from there on, up to 65535"
+        )
     return found
 
 
@@ -352,13 +400,30 @@ def _names(file: Path, what: str, said: Any) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _course_id(file: Path, said: Any) -> str:
+    found = _match(file, "course.id", said, COURSE)
+    if found in SERVICES:
+        raise GradingError(f"{file.name}: course.id = {said!r} is the name of a service of the hub: choose another")
+    return found
+
+
+def _assignments(file: Path, said: Any) -> tuple[str, ...]:
+    if not isinstance(said, list) or not all(isinstance(name, str) and name for name in said):
+        raise GradingError(f"{file.name}: course.release = {said!r}, a list of names is asked for")
+    if wrong := next((name for name in said if not ASSIGNMENT.fullmatch(name)), None):
+        raise GradingError(f"{file.name}: course.release: {wrong!r} is no name of an assignment, such as 'exercises'")
+    if len(set(said)) < len(said):
+        raise GradingError(f"{file.name}: course.release = {said!r} names one twice")
+    return tuple(said)
+
+
 def _no_user(name: str) -> str:
     return f"{name!r} is no user name: up to 32 small letters, digits and . _ - are, beginning with a letter"
 
 
 def _match(file: Path, what: str, said: Any, pattern: re.Pattern[str]) -> str:
     if not isinstance(said, str) or not pattern.fullmatch(said):
-        raise GradingError(f"{file.name}: {what} = {said!r}, small letters, digits, _ and - are asked for")
+        raise GradingError(f"{file.name}: {what} = {said!r}, up to 23 small letters, digits, _ and - are asked for")
     return said
 
 

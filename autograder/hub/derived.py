@@ -66,6 +66,7 @@ def _extensions(role: str) -> dict[str, bool]:
         f"{base}.validate_assignment": False,
         f"{base}.course_list": False,
         "tilelab.grading.exchange.lab": not grader,
+        "tilelab.grading.exchange.formgrader": grader,
     }
 
 

@@ -16,6 +16,8 @@ from tilelab.grading.sandbox import view
 
 #: From here on numbers are taken for the accounts, those that exist left out.
 FIRST = 61000
+#: The file, in the state's folder, that keeps them.
+NUMBERS = "account-numbers"
 
 
 def accounts(of: Deployment) -> list[str]:
@@ -39,9 +41,9 @@ def private_machine(of: Deployment, show: Iterable[Path] = ()) -> list[str]:
     show : iterable of path
         Folders that must be reachable though they may lie in root's own, which is closed to others.
     """
-    numbers = _numbers(of)
     homes = of.state / "home"
     homes.mkdir(parents=True, exist_ok=True)
+    numbers = _numbers(of)
     passwd = [line for line in Path("/etc/passwd").read_text().splitlines() if line.split(":")[0] not in numbers]
     group = [line for line in Path("/etc/group").read_text().splitlines() if line.split(":")[0] not in numbers]
     for name, number in numbers.items():
@@ -62,10 +64,29 @@ def private_machine(of: Deployment, show: Iterable[Path] = ()) -> list[str]:
 
 
 def _numbers(of: Deployment) -> dict[str, int]:
-    """Return a number for each account; the same each time, as long as the course names the same people."""
-    taken = {entry.pw_uid for entry in pwd.getpwall()}
+    """Return a number for each account: that which it had, for whoever was here before, else one nobody ever had.
+
+    Files belong to numbers. Who comes later must not get those of somebody who left, nor move them to others.
+    """
+    had = _numbers_before(of)
+    taken = {entry.pw_uid for entry in pwd.getpwall()} | set(had.values())
     free = (number for number in range(FIRST, 1 << 30) if number not in taken)
-    return dict(zip(accounts(of), free, strict=False))
+    numbers = had | {name: next(free) for name in accounts(of) if name not in had}
+    (of.state / NUMBERS).write_text("".join(f"{name}:{number}\n" for name, number in numbers.items()))
+    return {name: numbers[name] for name in accounts(of)}
+
+
+def _numbers_before(of: Deployment) -> dict[str, int]:
+    """Return the numbers of everybody who ever had an account here."""
+    file = of.state / NUMBERS
+    if file.exists():
+        pairs = (line.rsplit(":", 1) for line in file.read_text().splitlines())
+        return {name: int(number) for name, number in pairs}
+    before = of.state / "passwd"  # a state from before numbers were kept
+    if not before.exists():
+        return {}
+    entries = (line.split(":") for line in before.read_text().splitlines())
+    return {entry[0]: int(entry[2]) for entry in entries if entry[5].startswith(f"{of.state}/")}
 
 
 def _opened(show: Iterable[Path]) -> list[str]:

@@ -19,8 +19,9 @@ AUTOGRADER = HERE.parent
 ROOT = AUTOGRADER.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
-from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, read_roster, say, write_roster  # noqa: E402  (from the folder that was just put on the path)
 from derived import write_derived  # noqa: E402
+from private_machine import have_accounts, private_machine  # noqa: E402
 
 import tilelab  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
@@ -85,7 +86,7 @@ def make_course_folder(of: Deployment, repository: Path) -> list[str]:
     environment = os.environ | {"HOME": str(of.grader_home), "PYTHONPATH": str(Path(tilelab.__file__).parents[1])}
     who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
     done = subprocess.run(
-        [*command, "--repository", str(repository)],
+        [*command, "--repository", str(repository)], input=write_roster(of.learners),
         env=environment, cwd=folder.parent, capture_output=True, text=True, check=False, **who,
     )  # fmt: skip
     if done.returncode:
@@ -109,12 +110,16 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
     course = Course(folder)
     for assignment in of.release:
         before = newest(folder / "source" / assignment)
+        if before is None:
+            there = ", ".join(sorted({path.parent.name for path in folder.glob("source/*/*.ipynb")}))
+            raise GradingError(f"{FILE}: course.release names {assignment!r}, which has no sources; {there} have")
         made = newest(folder / "release" / assignment)
         if made is not None and before is not None and made >= before:
             continue
         done = course.api.generate_assignment(assignment)
         if not done["success"]:
-            raise GradingError(f"{assignment} was not generated: {done.get('error') or done.get('log')}")
+            words = str(done.get("error") or done.get("log")).strip().splitlines() or ["nbgrader does not say why"]
+            raise GradingError(f"{assignment} was not generated: {words[-1]}")  # what stands before is a traceback
         yield f"{assignment}: generated"
     with Gradebook(course.api.coursedir.db_url, of.course) as gradebook:
         for learner in of.learners:
@@ -162,6 +167,17 @@ def acting_as(name: str | None, home: Path) -> Iterator[None]:
         os.setegid(0)
 
 
+def of_the_demo(file: Path) -> list[str]:
+    """Return the command that leads among the accounts of `make hub`, where the course lies with such a demo."""
+    try:
+        of = read_deployment(file)
+    except GradingError:
+        return []  # it is said where the file is read to be used
+    if of.accounts != "own" or os.getuid() or have_accounts(of) or not (of.state / "passwd").exists():
+        return []
+    return private_machine(of, [ROOT])
+
+
 def main() -> int:
     """Release the course, or fill its folder as the account that owns it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -169,10 +185,15 @@ def main() -> int:
     parser.add_argument("--repository", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # this process is the grader's account
     asked = parser.parse_args()
+    if not asked.folder and (before := of_the_demo(asked.course.resolve())):
+        return subprocess.run([*before, sys.executable, *sys.argv], check=False).returncode
 
     def work() -> Iterator[str]:
-        of = read_deployment(asked.course.resolve())
-        yield from fill_course_folder(of, asked.folder, asked.repository) if asked.folder else release_course(of)
+        if asked.folder:  # the roster may be closed to the grader's account; it comes from one who can read it
+            of = read_deployment(asked.course.resolve(), read_roster(sys.stdin.read()))
+            yield from fill_course_folder(of, asked.folder, asked.repository)
+        else:
+            yield from release_course(read_deployment(asked.course.resolve()))
 
     return say(work)
 

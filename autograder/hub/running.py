@@ -55,7 +55,11 @@ class RunningHub:
 
     def __enter__(self) -> "RunningHub":
         """Start the hub and wait until it and the exchange answer."""
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # Ctrl-C while it starts: nothing may be left behind
+            self.stop()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

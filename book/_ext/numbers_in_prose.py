@@ -8,6 +8,7 @@ and warnings fail the build.
 """
 
 import re
+from itertools import chain
 
 import nbformat
 from docutils import nodes
@@ -135,13 +136,16 @@ class KnownNumbers(Directive):
         return [table(["number", "of what", "from"], rows)]
 
 
-def command_of(record):
-    """Return the command that makes a record again."""
+def commands_of(record):
+    """Return the commands that make a record again: one, or the steps that its script names."""
     scripts = record.parents[1]
     names = [f"record_{record.stem.removesuffix('_h200')}.py", f"{record.stem}.py"]
     script = next(name for name in names if (scripts / name).exists())
+    steps = re.findall(rf"^ *(python benchmarks/{script} .*?)(?:  .*)?$", (scripts / script).read_text(), re.M)
+    if len(steps) > 1:
+        return steps
     more = f"--record benchmarks/records/{record.name}" if script.startswith("record_") else "--json"
-    return f"python benchmarks/{script} {more}"
+    return [f"python benchmarks/{script} {more}"]
 
 
 class RecordedRuns(Directive):
@@ -168,9 +172,9 @@ class RecordedRuns(Directive):
                 [nodes.literal("", path.stem)],
                 [nodes.Text(machine)],
                 [nodes.Text(where["date"][:10])],
-                [nodes.Text(str(where["distribution"]))],
+                [nodes.inline("", str(where["distribution"]), classes=["recorded-run"])],
                 [nodes.Text(targets)],
-                [nodes.literal("", command_of(path))],
+                list(chain.from_iterable((nodes.literal("", one), nodes.Text(" ")) for one in commands_of(path))),
                 [nodes.literal("", str(where["commit"]))],
             ]
             rows.append((f"run-{path.stem}", cells))

@@ -24,16 +24,19 @@
     },
   };
   const NUMBER = /^-?\d+(\.\d+)?$/;
+  const TIMES = { kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 };
 
   const plain = (text) => text.toLowerCase().replace(/[\s`"']/g, "").replace(/−/g, "-").replace(/[.!]+$/, "");
+  const bare = (text) => text.replace(/^\(([^()]*)\)$/, "$1");
 
   function same(mine, answer) {
     const [a, b] = [plain(mine), plain(answer)];
     if (NUMBER.test(b)) {
-      const numbers = a.match(/-?\d+(\.\d+)?/g);
-      return numbers !== null && Number(numbers[numbers.length - 1]) === Number(b);
+      const last = [...a.matchAll(/(-?\d+(?:\.\d+)?)([kmg]ib)?/g)].pop();
+      /* A cell that asks for KiB prints their number, one that asks for bytes takes KiB as well. */
+      return last !== undefined && [1, TIMES[last[2]]].some((times) => last[1] * times === Number(b));
     }
-    return a === b;
+    return bare(a) === bare(b);
   }
 
   class PredictAnswer extends HTMLElement {

@@ -47,6 +47,13 @@ def test_a_chapter_has_three_to_six_whole_units(chapter):
         assert {"answer", "why", "break", "broken", "where"} <= set(parts), f"unit {number} lacks a part"
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS[:7])
+def test_a_heading_carries_the_number_by_which_other_places_name_its_unit(chapter):
+    for cell in cells(chapter):
+        if match := re.fullmatch(r"unit-(\d+)-question", cell.id):
+            assert cell.source.startswith(f"## {match[1]}. ")
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_ends_with_what_the_reader_needs(chapter):
     ids = [cell.id for cell in cells(chapter)]

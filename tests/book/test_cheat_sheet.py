@@ -7,11 +7,13 @@ import pytest
 
 import tilelab
 from tilelab.hardware.banks import bank, bank_access
+from tilelab.hardware.limits import capability
 from tilelab.hardware.sectors import sector_access
+from tilelab.measure.occupancy import resident
 
 SHEET = (Path(__file__).parents[2] / "book" / "cheat-sheet.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^\| [^|]+ \| `([^`]+)` \| `([^`]+)` \|$", SHEET, re.MULTILINE)
-NAMES = {**vars(tilelab), "bank": bank, "bank_access": bank_access, "sector_access": sector_access}
+NAMES = {**vars(tilelab), **{one.__name__: one for one in (bank, bank_access, capability, resident, sector_access)}}
 
 
 def test_the_sheet_has_its_examples():

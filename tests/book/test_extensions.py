@@ -31,3 +31,14 @@ def test_streams_and_pictures_keep_their_order(whole_streams):
     error = new_output("stream", name="stderr", text="oh\n")
     kinds = [output["output_type"] for output in whole_streams([*printed("a"), picture, error, *printed("b\n")])]
     assert kinds == ["stream", "display_data", "stream"]
+
+
+def test_a_run_in_steps_shows_the_steps_that_its_script_names(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    from numbers_in_prose import commands_of, records_folder
+
+    steps = commands_of(records_folder() / "timed_h200.json")
+    assert [step.split()[2] for step in steps] == ["class", "device", "conclude"]
+    assert commands_of(records_folder() / "timer_h200.json") == [
+        "python benchmarks/record_timer.py --record benchmarks/records/timer_h200.json"
+    ]

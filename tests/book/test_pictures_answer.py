@@ -63,14 +63,14 @@ def test_every_picture_with_cells_is_a_stop_for_the_keyboard_and_has_words(visit
         assert one.locator("svg > desc").text_content().strip()
 
 
-def test_the_phases_of_the_tiled_product_step(visit):
+def test_the_k_steps_of_the_tiled_product_step(visit):
     page = visit("/notebooks/10-tiled-matmul.html").page
     steps = page.locator(".tl-steps").first
     slider = steps.locator("input[type=range]")
     slider.focus()
     shown = steps.locator(".tl-step:visible")
     first = shown.inner_html()
-    assert slider.get_attribute("aria-valuetext").startswith("1 of 3: phase 0")
+    assert slider.get_attribute("aria-valuetext").startswith("1 of 3: K step 0")
     page.keyboard.press("ArrowRight")
     assert shown.count() == 1
     assert shown.inner_html() != first

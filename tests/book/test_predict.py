@@ -45,6 +45,24 @@ def test_a_wrong_answer_is_shown_beside_what_the_cell_computed(chapter_2):
     assert "56" in said
 
 
+@pytest.mark.parametrize(
+    ("page", "answer", "typed", "verdict"),
+    [
+        ("12-dynamic-shared", "8192", "8 KiB", "right"),
+        ("12-dynamic-shared", "8192", "8 MiB", "wrong"),
+        ("10-tiled-matmul", "(5,7)", "5,7", "right"),
+        ("10-tiled-matmul", "(5,7)", "7,5", "wrong"),
+    ],
+)
+def test_an_answer_may_be_written_another_way(visit, page, answer, typed, verdict):
+    page = visit(f"/notebooks/{page}.html").page
+    form = next(f for f in page.locator("predict-answer").all() if f.evaluate("form => form.answer") == answer)
+    form.locator("input").focus()
+    page.keyboard.type(typed)
+    page.keyboard.press("Enter")
+    assert form.get_attribute("data-verdict") == verdict
+
+
 def test_no_answer_opens_nothing(chapter_2):
     answer_first(chapter_2, "")
     assert not chapter_2.locator("details.hide .cell_output").first.is_visible()

@@ -138,3 +138,10 @@ def test_rows_without_text_are_left_out_of_a_description():
 def test_a_cell_without_a_note_says_where_it_is():
     picture = grid([[Cell("a", "#56b4e9"), Cell("b", "#e69f00", "my own")]], "", row_labels=["k"])
     assert notes(picture)[1:] == ["row k, column 0: a", "my own"]
+
+
+def test_a_composition_marks_in_a_what_b_chooses():
+    first, *others = draw.composition_panels(Layout((4, 6), (6, 1)), Layout(6, 4))
+    assert "Row 0: 0 (marked) 1 (marked)" in first.description
+    assert "Row 1: 6 7 8" in first.description
+    assert all("marked" not in panel.description for panel in others)

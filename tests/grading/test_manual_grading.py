@@ -29,7 +29,7 @@ def test_an_instructor_sees_what_waits_and_the_rubric(tmp_path):
 
         submission_of("practice_6")
         assert page.get_by_text("0 of 4 points, 4 pending").count() == 1
-        assert page.get_by_text("measurement: pending, to be compared within 10 % with the judge's own").count() == 1
+        assert page.get_by_text("measurement: pending: your instructor compares it, within 10 %").count() == 1
 
         submission_of("practice_8")
         assert page.get_by_text("This is what is looked for").count() == 1

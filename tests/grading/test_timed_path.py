@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -255,6 +256,45 @@ def test_pending_says_where_there_is_no_gpu_how_to_go_on(course):
     assert "tilelab jobs export practice" in said
 
 
+def test_pending_says_where_nothing_waits(course, tmp_path):
+    calibrate(course)
+    list(Pending(course).settle(as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")))
+    code, said = invoke("grade", "practice", "--pending", "--course", course.root)
+    assert (code, "no points of practice wait for a GPU" in said) == (0, True), said
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (code, "nothing to export" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (lambda jobs: (jobs / "key").unlink(), "is gone, so no results can be checked"),
+        (lambda jobs: (jobs / "key").chmod(0o640), "others can read"),
+        (lambda jobs: (jobs / "key").write_text("ab" * 32), "was changed since it was signed"),
+        (lambda jobs: (jobs / "key").write_text(""), "is no key"),
+        (lambda jobs: next(jobs.glob("*.json")).write_text('{"jobs": '), "is damaged: export again"),
+        (lambda jobs: next(jobs.glob("*.json")).write_text("[]"), "is damaged: export again"),
+    ],
+)
+def test_an_import_without_what_the_export_kept_changes_nothing(course, tmp_path, broken, words):
+    calibrate(course)
+    file, before = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl"), grades(course)
+    broken(course.root / FOLDER)
+    code, said = invoke("jobs", "import", file, "--course", course.root)
+    assert (code, words in " ".join(said.split())) == (1, True), said
+    assert grades(course) == before
+
+
+def test_where_the_device_cannot_be_used_pending_fails(course, monkeypatch):
+    from tilelab.cudacpp import device
+
+    monkeypatch.setattr(device, "gpu_missing", lambda: None)
+    Pending(course).export("practice")
+    (course.root / FOLDER / "key").chmod(0o640)
+    code, said = invoke("grade", "practice", "--pending", "--course", course.root)
+    assert (code, "others can read" in said) == (1, True), said
+
+
 def test_where_there_is_a_device_grading_does_all_three(course, monkeypatch):
     """The command, with a CPU in the GPU's place: it measures, and decides nothing."""
     from tilelab.cudacpp import device
@@ -351,6 +391,45 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert [one.kept for one in again] == [True, False]
     assert len(results.read_text().splitlines()) == 2
     assert all(one.kept for one in run_bundle(bundle, results, "emulated"))
+
+
+def test_two_runs_of_one_bundle_take_turns(tmp_path):
+    said = read_thresholds(ROOT / "autograder" / "thresholds.toml")
+    bundle = make_bundle(b"k" * 32, [("practice_1_timed", wanted(TILED))], said)
+    results, waits, second = tmp_path / "r.jsonl", threading.Event(), []
+    run = run_bundle(bundle, results, "emulated")
+    assert not next(run).kept
+    other = threading.Thread(
+        target=lambda: second.extend(run_bundle(bundle, results, "emulated", waiting=waits.set)), daemon=True
+    )
+    other.start()
+    assert waits.wait(20)
+    assert list(run) == []
+    other.join(20)
+    assert [one.kept for one in second] == [True]
+    assert len(results.read_text().splitlines()) == 1
+
+
+def test_a_bundle_without_jobs_is_run_at_once(tmp_path):
+    write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), tmp_path / "b.json")
+    assert invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")[0] == 0
+
+
+def test_results_cannot_be_written_over_a_bundle_or_nowhere(tmp_path):
+    bundle = tmp_path / "b.json"
+    write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), bundle)
+    before = bundle.read_bytes()
+    for out, words in ((bundle, "damaged"), (tmp_path / "no" / "r", "cannot write")):
+        code, said = invoke("jobs", "run", bundle, "--device", "emulated", "--out", out)
+        assert (code, words in said) == (1, True), said
+    assert bundle.read_bytes() == before
+
+
+def test_what_the_judge_cannot_handle_waits_and_the_next_one_is_measured(emulated):
+    odd = Candidate("yours", source=TILED, launch={"block": 1})
+    found = emulated.measure(Wanted((1024, 1024, 1024), (odd, NAIVE)))
+    assert (found.outcome, found.words) == ("undecided", "the judge itself failed (KeyError: 'grid')")
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 
 # ---- tricks

@@ -1,6 +1,7 @@
 """The pieces of timed judging that need no GPU: inputs, tolerances, thresholds, bundles, decisions, locks."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -17,12 +18,14 @@ from tilelab.grading.python_kernels import form_fault
 from tilelab.grading.timed.arrays import FILL, GUARD, POISON, STARTS, Arena, uniform
 from tilelab.grading.timed.bundle import (
     bundle_key,
+    kept_key_of,
     key_of,
     make_bundle,
     number_in,
     read_bundle,
     read_results,
     result_line,
+    unverified,
     write_bundle,
 )
 from tilelab.grading.timed.calibrate import spread
@@ -36,6 +39,8 @@ from tilelab.grading.timed.watch import one_at_a_time
 from tilelab.grading.timing import by_gain, by_nearness
 
 THRESHOLDS = Path(__file__).parents[2] / "autograder" / "thresholds.toml"
+PART = {"shape": [1, 2, 3], "own": "tiled_16", "against": "naive", "full": 1.3, "half": 1.1, "gain": 1.5}
+DEVICE = {"name": "x", "date": "2026-11-30", "driver": "", "fp32_tflops": 10.0, "copy_tb_s": 1.0}
 CEILINGS = {"flops": 65e12, "bandwidth": 4.2e12}
 
 
@@ -183,6 +188,19 @@ def test_the_tolerance_lets_float32_pass_in_any_order_and_stops_tf32(K):
         '#embed "/etc/passwd"',
         'asm(".include \\"/etc/passwd\\"");',
         "#include <../../etc/passwd>",
+        "#inc\\ \nlude </etc/passwd>",
+        "#inc??/\nlude </etc/passwd>",
+        "#\vinclude </etc/passwd>",
+        "//\r#include </etc/passwd>",
+        'const char* s = R"(/*)";\n#include </etc/passwd>\n// */',
+        "// /*\n#include </etc/passwd>\n// */",
+        "// /*\n/**/ #include </etc/passwd>\n// */",
+        "#/**/include/**/</etc/passwd>",
+        "#include /*\n*/ </etc/passwd>",
+        "/*\n*/ #include </etc/passwd>",
+        'asm(".inc" "lude \\"/etc/passwd\\"");',
+        "// \ud800",
+        "#" + "/**/" * 200_000 + "include <x>",
     ],
 )
 def test_a_source_cannot_ask_for_files_of_the_machine(source):
@@ -249,19 +267,67 @@ def test_a_calibrated_device_is_written_below_the_line_and_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("part", "words"),
     [
-        ({"p_timed": {"shape": [1, 2], "own": "a", "against": "b"}}, r"\[p_timed\] needs shape"),
-        (
-            {"p_timed": {"shape": [1, 2, 3], "own": "a", "against": "b", "full": 1.1, "half": 1.3, "gain": 2}},
-            "half < full",
-        ),
-        ({"device": [{"name": "x"}]}, "what `tilelab calibrate` writes"),
+        (3, r"\[p_timed\] needs shape"),
+        ({**PART, "shape": [1, 2]}, r"\[p_timed\] needs shape"),
+        ({**PART, "shape": [0, 1, 2]}, r"\[p_timed\] needs shape"),
+        ({**PART, "own": 3}, r"\[p_timed\] needs shape"),
+        ({**PART, "own": "fast"}, "names the kernel 'fast'; the course has naive_uncoalesced"),
+        ({**PART, "full": 1.1, "half": 1.3}, "half < full"),
+        ({**PART, "full": "1.3"}, "half < full"),
+        ({**PART, "full": True}, "half < full"),
+        ({**PART, "full": math.nan}, "half < full"),
+        ({**PART, "gain": math.inf}, "half < full"),
+        ({**PART, "half": 1.0}, "half < full"),
+        ({**PART, "within": 0.3}, "either full, half and gain, or within"),
+        ({name: PART[name] for name in ("shape", "own", "against")}, "either full, half and gain, or within"),
+        ({"shape": [1, 2, 3], "own": "naive", "against": "naive", "within": 2}, "0 < within < 1"),
     ],
 )
-def test_thresholds_that_cannot_be_meant_are_refused(said, words):
+def test_thresholds_that_cannot_be_meant_are_refused(part, words):
+    checked({"p_timed": PART})
     with pytest.raises(GradingError, match=words):
-        checked(said)
+        checked({"p_timed": part})
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        3,
+        {"name": "x"},
+        [3],
+        [{"name": "x"}],
+        [{**DEVICE, "fp32_tflops": "fast"}],
+        [{**DEVICE, "fp32_tflops": 0}],
+        [{**DEVICE, "copy_tb_s": math.inf}],
+        [{**DEVICE, "name": 3}],
+        [{**DEVICE, "p_timed": {"full": 1.3}}],
+        [{**DEVICE, "p_timed": {"full": 1.1, "half": 1.3}}],
+    ],
+)
+def test_a_device_that_cannot_be_is_refused(devices):
+    checked({"device": [DEVICE, {**DEVICE, "p_timed": {"full": 1.3, "half": 1.1}}]})
+    with pytest.raises(GradingError, match="run"):
+        checked({"device": devices})
+
+
+@pytest.mark.parametrize("text", ["[", "a = \n", "[[device]]\n", "\xff"])
+def test_a_thresholds_file_that_is_none_is_refused(tmp_path, text):
+    (tmp_path / "thresholds.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(GradingError, match=r"thresholds\.toml"):
+        read_thresholds(tmp_path / "thresholds.toml")
+
+
+@pytest.mark.parametrize("moved", ["[late]\nshape = [1, 2, 3]\nown = 'naive'\nagainst = 'naive'\nwithin = 0.3\n", ""])
+def test_calibrating_loses_nothing_that_stands_in_the_wrong_place(tmp_path, moved):
+    file = tmp_path / "thresholds.toml"
+    text = THRESHOLDS.read_text()
+    file.write_text(text + moved if moved else text.replace(LINE, ""))
+    before = file.read_text()
+    with pytest.raises(GradingError, match="all else stands above it"):
+        with_device(file, DEVICE)
+    assert file.read_text() == before
 
 
 def test_a_spread_is_between_the_5th_and_95th_percentile():
@@ -353,18 +419,61 @@ def test_the_key_is_made_once_and_nobody_else_reads_it(tmp_path):
         key_of(tmp_path / "jobs")
 
 
-@pytest.mark.parametrize("change", ["thresholds", "wanted", "jobs", "number"])
+@pytest.mark.parametrize("kept", ["", "00" * 16, "00" * 33, "no key", "\xff"])
+def test_a_key_that_is_none_is_refused(tmp_path, kept):
+    key_of(tmp_path / "jobs")
+    (tmp_path / "jobs" / "key").write_bytes(kept.encode("latin-1"))
+    with pytest.raises(GradingError, match="is no key: delete it"):
+        key_of(tmp_path / "jobs")
+
+
+def test_a_key_that_is_gone_is_not_made_anew_for_what_was_signed_before(tmp_path):
+    key_of(tmp_path / "jobs")
+    (tmp_path / "jobs" / "key").unlink()
+    with pytest.raises(GradingError, match="is gone"):
+        kept_key_of(tmp_path / "jobs")
+    assert not (tmp_path / "jobs" / "key").exists()
+
+
+def test_a_folder_for_keys_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "jobs").write_text("")
+    with pytest.raises(GradingError, match="cannot make the folder"):
+        key_of(tmp_path / "jobs")
+
+
+def test_a_file_that_cannot_be_written_is_said(bundle, tmp_path):
+    with pytest.raises(GradingError, match="cannot write"):
+        write_bundle(bundle, tmp_path / "no" / "bundle.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(GradingError, match="cannot write"):
+        write_bundle(bundle, tmp_path / "folder")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_bundle_is_a_file_of_a_size_that_can_be(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    for file, words in ((tmp_path / "pipe", "is no file"), (tmp_path, "is no file"), (tmp_path / "no", "No such file")):
+        for read in (read_bundle, number_in, unverified):
+            with pytest.raises(GradingError, match=words):
+                read(file)
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(GradingError, match="1099511627776 bytes"):
+        read_bundle(tmp_path / "huge")
+
+
+@pytest.mark.parametrize("change", ["thresholds", "wanted", "jobs", "number", "key", "signature", "more"])
 def test_a_changed_bundle_is_refused(bundle, tmp_path, change):
     file = tmp_path / "bundle.json"
     write_bundle(bundle, file)
     body = json.loads(file.read_text())
-    body[change] = {"number": "0" * 32, "jobs": [], "wanted": {}, "thresholds": {}}[change]
+    body[change] = {"number": "0" * 32, "jobs": [], "wanted": {}, "thresholds": {}, "signature": None}.get(change, "00")
     file.write_text(json.dumps(body))
     with pytest.raises(GradingError, match="was changed since it was exported"):
         read_bundle(file)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"form": "else"}', "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"form": "else"}', "\x00", "[" * 100_000])
 def test_what_is_no_bundle_is_refused(tmp_path, text):
     (tmp_path / "x").write_text(text)
     with pytest.raises(GradingError, match=r"bundle|JSON"):
@@ -400,6 +509,27 @@ def test_changed_results_are_refused_whole(bundle, tmp_path, change, words):
         read_results(file, bundle.key, bundle.number)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}",
+        "[]",
+        "3",
+        '{"bundle": 3}',
+        '{"bundle": "../key"}',
+        '{"bundle": "' + "0" * 5000 + '"}',
+        "[" * 100_000,
+        "\xff",
+    ],
+)
+def test_what_holds_no_results_is_refused(tmp_path, line):
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(line.encode("latin-1") + b"\n")
+    for read in (number_in, unverified, lambda file: read_results(file, b"k", "0" * 32)):
+        with pytest.raises(GradingError):
+            read(file)
+
+
 def test_results_signed_for_another_bundle_do_not_fit(bundle, tmp_path):
     other = make_bundle(key_of(tmp_path / "jobs"), [("a_timed", WANTED)], Thresholds({}))
     file = tmp_path / "results.jsonl"
@@ -414,6 +544,34 @@ def test_what_is_no_measurement_is_refused(data):
         read_wanted(data)
     with pytest.raises(GradingError):
         read_measured(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"device": {}},
+        {"samples": []},
+        {"samples": [["yours", [[1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["it", []]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["it", [[1, 1, 1], [1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["it", [[1, 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["it", [[1, "1", 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], [3, [[1, 1, 1]]]]},
+        {"samples": [3, 4]},
+        {"about": {"clocks": 3}},
+        {"about": {"clocks": [3]}},
+        {"about": {"clocks": [{"sm_mhz": "1980"}]}},
+        {"about": {"disagreements": 3}},
+    ],
+)
+def test_an_outcome_that_no_run_gives_is_shown_to_nobody(bundle, tmp_path, change):
+    said = measured(0.3, 0.42).as_dict()
+    assert read_measured(json.loads(json.dumps(said))) == measured(0.3, 0.42)
+    with pytest.raises(GradingError):
+        read_measured(said | change)
+    body = json.loads(result_line(bundle, WANTED.digest, measured(0.3, 0.42)))
+    (tmp_path / "r").write_text(json.dumps({**body, "measured": said | change}) + "\n")
+    assert unverified(tmp_path / "r") == {}
 
 
 # ---- processes

@@ -1,5 +1,8 @@
 """course.toml and the roster: what is meant is read, what cannot be meant is refused in words."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +69,21 @@ def test_a_file_with_nothing_in_it_is_a_course_without_people(tmp_path):
         ("[gpu]\ndevices = ['a']\n", "a whole number from 0 on"),
         ("[gpu]\nseats = 0\n", "a whole number from 1 on"),
         ("[kubernetes]\nhost = 3\n", "a text is asked for"),
+        ("[course]\nid = 'exchange'\n", "a service of the hub"),
+        ("[course]\nid = 'a-course-with-a-very-long-name'\n", "up to 23 small letters"),
+        ("[course]\nrelease = ['exercises', 'exercises']\n", "names one twice"),
+        ("[course]\nrelease = ['Week 1']\n", "no name of an assignment"),
+        ("[people]\nlearners = ['root']\n", r"'root' is an account of this machine itself \(number 0\)"),
+        ("[people]\ninstructors = ['daemon']\n", "account of this machine itself"),
+        ("[people]\nlearners = ['nobody']\n", "account of this machine itself"),
+        ("[authenticator.GitHubOAuthenticator]\nCLIENT_SECRET = 'x'\n", "is a secret: put it in"),
+        ("[hub]\nport = 65535\n", "takes 5 from there on, up to 65535"),
+        ("[hub]\nport = 70000\n", "takes 5 from there on"),
+        ("[hub]\nurl = 'http://[::1'\n", "write one such as https"),
+        ("[hub]\nurl = 'http://hub:bad'\n", "write one such as https"),
+        ("[hub]\nstate = '/etc/passwd/state'\n", "'/etc/passwd' is a file, not a folder"),
+        ("[hub]\nmemory = -1\n", r"hub\.memory = -1"),
+        ("[hub]\nmemory = true\n", r"hub\.memory = True"),
         ("[nonsense]\n", r"\[nonsense\]"),
         ("[course\n", "cannot read"),
     ],
@@ -172,3 +190,93 @@ def test_no_role_sees_a_page_that_shows_nothing(tmp_path):
         assert str(of.etc / "limits.toml") in (of.etc / role / "nbgrader_config.py").read_text()
     assert (of.etc / "limits.toml").is_file()
     assert (of.etc / "learner").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_shared_account_may_bear_any_name(tmp_path):
+    assert read(tmp_path, "[people]\nlearners = ['daemon']\n[hub]\naccounts = 'shared'\n").users == ("daemon",)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make accounts")
+def test_accounts_keep_their_numbers_when_people_come_and_go(tmp_path):
+    from private_machine import private_machine
+
+    def numbers(*learners):
+        of = read(tmp_path, f"[people]\nlearners = {list(learners)}\n[hub]\nstate = 'state'\n")
+        private_machine(of)
+        lines = (line.split(":") for line in (of.state / "passwd").read_text().splitlines())
+        return {line[0]: int(line[2]) for line in lines if line[5].startswith(str(of.state))}
+
+    first = numbers("ben", "cleo")
+    more = numbers("ada", "ben", "cleo")
+    assert {name: more[name] for name in first} == first
+    fewer = numbers("cleo", "dora")
+    assert fewer["dora"] not in more.values()
+    assert numbers("ben", "cleo")["ben"] == first["ben"]
+    (tmp_path / "state" / "account-numbers").unlink()  # as a state that an older version wrote
+    assert numbers("abe", "ben", "cleo").items() >= first.items()
+
+
+def test_what_is_said_about_passwords_is_true(tmp_path):
+    from demo import welcome
+
+    assert "password for everybody: p" in welcome(read(tmp_path, "[authenticator]\nkind = 'shared-password'\n"), "p")
+    said = welcome(read(tmp_path, "[authenticator]\nkind = 'pam'\n"), "p")
+    assert "people log in by pam" in said
+    assert "everybody: p" not in said
+
+
+def test_nothing_is_left_of_a_hub_that_was_stopped_while_it_started(tmp_path, monkeypatch):
+    import psutil
+    from running import RunningHub
+
+    of = read(tmp_path, "[hub]\nstate = 'state'\nport = 20710\n")
+    of.state.mkdir()
+    started = []
+
+    def interrupted(hub):
+        hub._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        started.append(hub.pid)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunningHub, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), RunningHub(of):
+        pass
+    assert not psutil.pid_exists(started[0])
+
+
+def test_ctrl_c_is_heard_once_and_in_the_background_too(tmp_path):
+    script = (
+        "import signal, demo, os\n"
+        "signal.signal(signal.SIGINT, demo.end)\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt:\n    print('ended')\n"
+        "os.kill(os.getpid(), signal.SIGINT)\nos.kill(os.getpid(), signal.SIGTERM)\nprint('all of it')\n"
+    )
+    variables = os.environ | {"PYTHONPATH": f"{ROOT / 'autograder' / 'hub'}:{os.environ['PYTHONPATH']}"}
+    done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["ending the hub; this takes some seconds …", "ended", "all of it"]
+
+
+def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch):
+    import make_views
+    from release_course import fill_course_folder
+
+    def write_source(folder):
+        (folder / "exercises").mkdir(parents=True)
+        (folder / "exercises" / "exercise_1.ipynb").write_text("{}")
+
+    monkeypatch.setattr(make_views, "write_source", write_source)
+    of = read(tmp_path, "[course]\nrelease = ['nope']\n")
+    (tmp_path / "course").mkdir()
+    with pytest.raises(GradingError, match=r"course\.release names 'nope', which has no sources; exercises have"):
+        list(fill_course_folder(of, tmp_path / "course", ROOT))
+
+
+def test_a_roster_survives_the_way_to_the_graders_account(tmp_path):
+    from deployment import Learner, read_deployment, read_roster, write_roster
+
+    people = (Learner("ada", "Ada", "Lovelace, Countess", "ada@example.org"), Learner("ben", "Bén"))
+    assert read_roster(write_roster(people)) == people
+    assert read_roster(write_roster(())) == ()
+    file = tmp_path / FILE
+    file.write_text("[people]\nroster = 'closed.csv'\n")  # which this account cannot read
+    assert read_deployment(file, people).learners == people

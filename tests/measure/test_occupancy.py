@@ -19,7 +19,7 @@ RECORDS = Path(__file__).parents[2] / "benchmarks" / "records"
 @pytest.mark.parametrize(
     ("arch", "threads", "registers", "shared", "share", "limited_by"),
     [
-        ("sm_90", 256, 32, 2048, 1.0, "registers"),
+        ("sm_90", 256, 32, 2048, 1.0, "registers and warps"),
         ("sm_90", 256, 40, 2048, 0.75, "registers"),
         ("sm_90", 256, 64, 2048, 0.5, "registers"),
         ("sm_90", 256, 16, 0, 1.0, "warps"),

@@ -56,7 +56,8 @@ class Writer:
         r = self.random
         return r.choice(
             [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1",
-             "tx if x > 3 else b",              "min(x, tx)", "abs(x - 20)"]
+             "tx if x > 3 else b", "x % 3 or tx", "tx % 2 and x + 1", f"x % 2 and s[{self.index()}] or b",
+             "min(x, tx)", "abs(x - 20)"]
         )  # fmt: skip
 
     def statements(self, depth: int, indent: int, in_loop: bool) -> list[str]:

@@ -107,7 +107,7 @@ def test_what_was_found_is_said_first():
     ]
     report = cuda.inspect(split)[1, 32](np.zeros(32, np.float32), 1)
     assert report.verdict == "No error was found, but 2 costly accesses."
-    assert "uses 48% of the 8 sectors it moves." in report.costs[0]
+    assert "moves 4 sectors where 2 would do (50% used)." in report.costs[0]
     assert cuda.inspect(straight)[1, 32](np.zeros(32, np.float32)).verdict == "Nothing wrong was found."
     racy = cuda.inspect(passes_or_fails)[1, 64](np.zeros(64))
     assert racy.verdict == "Found: 1 error."

@@ -72,11 +72,14 @@ def command(
             assignment, students, force, workers or cores, sandboxed=not no_sandbox, question=question
         )
         try:
-            results = _watched(graded, assignment, len(students))
+            results = _watched(graded, assignment, len(students), quiet=as_json)
         except KeyboardInterrupt:
             for library in ["asyncio", "distributed"]:  # they would tell of what was cut short, at length
                 logging.getLogger(library).setLevel(logging.CRITICAL)
+            busy = opened.at_work()
             graded.close()
+            if busy:
+                click.echo(visible(f"at work when it was stopped: {', '.join(busy)}"), err=True)
             done = opened.graded(assignment, students, sandboxed=not no_sandbox)
             click.echo(visible(_stopped(done, len(students), force)), err=True)
             sys.exit(INTERRUPTED)
@@ -104,16 +107,22 @@ def _complete(opened: "Course", assignment: str, students: list[str]) -> "list[S
     """Measure and decide what waits, where there is a GPU; say so where it cannot be done."""
     from tilelab.cudacpp.device import gpu_missing
     from tilelab.grading.errors import GradingError
-    from tilelab.grading.timed.complete import complete
-    from tilelab.grading.timed.pending import Settled
 
     if gpu_missing():
         return []
     try:
-        settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
+        return _settled(opened, assignment, students)
     except GradingError as error:  # the grades that were just recorded stand
         click.echo(visible(f"timed points stay pending: {error}"), err=True)
         return []
+
+
+def _settled(opened: "Course", assignment: str, students: list[str]) -> "list[Settled]":
+    """Measure and decide what waits; say of how many parts nothing could be decided, and why."""
+    from tilelab.grading.timed.complete import complete
+    from tilelab.grading.timed.pending import Settled
+
+    settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
     for words, count in Counter(one.words for one in settled if not one.decided).items():
         click.echo(visible(f"{count} timed parts stay pending: {words}"), err=True)
     return settled
@@ -133,7 +142,9 @@ def _finish(opened: "Course", assignment: str, students: list[str], as_json: boo
             f"{len(waits)} parts of {people} submissions wait for a GPU, and nothing can be timed here: {reason}. "
             f"To time them elsewhere: tilelab jobs export {assignment} --course {opened.root}"
         )
-    show_settled(_complete(opened, assignment, students) if waits else [], as_json)
+    if not waits:
+        click.echo(f"no points of {assignment} wait for a GPU", err=True)
+    show_settled(_settled(opened, assignment, students) if waits else [], as_json)
 
 
 def _interrupts() -> list[int]:
@@ -156,8 +167,8 @@ def _stopped(done: list[str], total: int, force: bool) -> str:
     return f"stopped: {len(done)} of {total} submissions are graded and recorded{names}; {rerun} goes on with the rest"
 
 
-def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["Result"]:
-    """Gather the results under a progress bar, which goes to the terminal's error stream; sorted by student."""
+def _watched(graded: Iterable["Result"], assignment: str, total: int, quiet: bool) -> list["Result"]:
+    """Gather the results under a progress bar on the error stream, or with a line for each off a terminal; sorted."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -172,6 +183,9 @@ def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["R
             if interrupted:
                 raise KeyboardInterrupt
             results.append(result)
+            if not console.is_terminal and total > 1 and not quiet:
+                line = f"{len(results)} of {total}: {result.student}: {result.net:g} of {result.points:g}"
+                click.echo(visible(line), err=True)
             progress.update(task, advance=1, description=escape(visible(f"grading {assignment}: {result.student}")))
     return sorted(results, key=lambda result: result.student)
 

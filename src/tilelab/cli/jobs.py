@@ -63,7 +63,7 @@ def run(bundle: Path, out: Path | None, device: str, as_json: bool) -> None:
         _require_gpu(device)
         read = read_bundle(bundle)
         out = out or bundle.with_suffix(".results.jsonl")
-        waiting = lambda: click.echo("another run holds this GPU: waiting for it", err=True)  # noqa: E731
+        waiting = lambda: click.echo("another run holds this GPU or these results: waiting for it", err=True)  # noqa: E731
         ran = watched_run(run_bundle(read, out, device, waiting=waiting), len(read.wanted))
     show_runs(ran, as_json)
     click.echo(f"wrote {out}. Next, where the gradebook is: tilelab jobs import {out}", err=True)
@@ -154,6 +154,6 @@ def show_settled(settled: "list[Settled]", as_json: bool) -> None:
     count = sum(one.decided for one in settled)
     table = Table("student", "part", "points", "what to know", title=f"{count} of {len(settled)} decided")
     for one in settled:
-        points = f"{one.before:g} → {one.after:g}" if one.decided else "pending"
+        points = f"{one.before:g} → {one.after:g}" if one.decided else "as before"
         table.add_row(*(escape(visible(text)) for text in (one.student, one.cell, points, one.words)))
     Console().print(table)

@@ -4,7 +4,7 @@ from typing import Any
 
 from tilelab.draw.access import bank_conflicts, banks, sectors, traffic
 from tilelab.draw.explain import Explanation, explain
-from tilelab.draw.layouts import composition, layout, memory, swizzle, thread_values
+from tilelab.draw.layouts import composition, composition_panels, layout, memory, swizzle, thread_values
 from tilelab.draw.picture import Picture
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "bank_conflicts",
     "banks",
     "composition",
+    "composition_panels",
     "explain",
     "layout",
     "memory",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from tilelab.draw.colours import DARK_TEXT, text_on
 from tilelab.draw.picture import Line, Picture, Rect, Text
@@ -19,11 +20,15 @@ DOT = 5.0
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, its colour and what pointing at it tells (left out, its row, its column and its text)."""
+    """One cell: its text, its colour and what pointing at it tells (left out, its row, its column and its text).
+
+    A marked cell gets a frame.
+    """
 
     text: str
     paint: str
     note: str = ""
+    marked: bool = False
 
 
 def grid(
@@ -88,6 +93,13 @@ def grid(
         items.extend(lines)
     items.extend(Line(left, top + i * height, left + grid_width, top + i * height, 2.2, DARK_TEXT) for i in row_marks)
     items.extend(Line(left + j * width, top, left + j * width, top + grid_height, 2.2, DARK_TEXT) for j in column_marks)
+    items.extend(
+        line
+        for i, row in enumerate(cells)
+        for j, cell in enumerate(row)
+        if cell.marked
+        for line in frame(left + j * width, top + i * height, width, height)
+    )
     if not dots:
         texts = [
             Text(left + (j + 0.5) * width, top + (i + 0.5) * height, cell.text, size, "middle", text_on(cell.paint))
@@ -110,6 +122,16 @@ def grid(
     return picture
 
 
+def frame(x: float, y: float, width: float, height: float) -> list[Line]:
+    """Return a frame inside a box, dark around white, so that it shows on every colour."""
+    lines = []
+    for inset, strength, paint in ((1.2, 2.4, DARK_TEXT), (3.0, 1.2, "#ffffff")):
+        x1, y1, x2, y2 = x + inset, y + inset, x + width - inset, y + height - inset
+        corners = [(x1, y1), (x2, y1), (x2, y2), (x1, y2), (x1, y1)]
+        lines += [Line(*start, *end, strength, paint) for start, end in pairwise(corners)]
+    return lines
+
+
 def note(cell: Cell, row: str, column: str) -> str:
     """Return what pointing at a cell tells; nothing for an empty cell of which nothing is noted."""
     if cell.note or not cell.text:
@@ -124,7 +146,7 @@ def describe(cells: Sequence[Sequence[Cell]], row_labels: Sequence[str], caption
     parts = [f"A grid of {rows} row{'s' * (rows > 1)} and {columns} column{'s' * (columns > 1)}."]
     told = [(label, row) for label, row in zip(row_labels, cells, strict=True) if any(cell.text for cell in row)]
     for label, row in told[:TOLD_ROWS]:
-        texts = [cell.text or "empty" for cell in row[:TOLD_COLUMNS]]
+        texts = [(cell.text or "empty") + " (marked)" * cell.marked for cell in row[:TOLD_COLUMNS]]
         more = " and so on" if columns > TOLD_COLUMNS else ""
         parts.append(f"{f'Row {label}' if label else 'It holds'}: {' '.join(texts)}{more}.")
     if len(told) > TOLD_ROWS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import islice
 from typing import Any
 
@@ -24,7 +24,7 @@ MOST, MOST_SLICES = 128, 12
 STEPS = 31
 
 
-def layout(value: Any) -> Picture:
+def layout(value: Any, *, title: str = "", marked: Collection[int] = ()) -> Picture:
     """Draw a layout as the grid of its offsets, lighter for small ones and darker for large ones.
 
     One mode is one row; three and more modes are the slices side by side. Strong lines show the inner tiles of
@@ -34,6 +34,10 @@ def layout(value: Any) -> Picture:
     ----------
     value
         A layout, a swizzled layout, or a tensor, whose elements are shown in the colours of their offsets.
+    title
+        What stands above it; left out, the value as text.
+    marked
+        Indices whose cells get a frame.
 
     Raises
     ------
@@ -49,9 +53,18 @@ def layout(value: Any) -> Picture:
         offset = where(coordinate)
         text = _element(value[coordinate]) if isinstance(value, Tensor) else show(offset)
         kind = "element" if isinstance(value, Tensor) else "offset"
-        return Cell(text, paint(offset, coordinate), f"{show(idx2crd(coordinate, value.shape))}: {kind} {text}")
+        told = f"{show(idx2crd(coordinate, value.shape))}: {kind} {text}"
+        return Cell(text, paint(offset, coordinate), told, bool(marked) and _index(coordinate, value.shape) in marked)
 
-    return table(value.shape, look, repr(value))
+    return table(value.shape, look, title or repr(value))
+
+
+def _index(coordinate: Any, shape: Any) -> int:
+    """Return the index of a cell of a table, whose coordinate has one number for each mode, or is the index."""
+    if isinstance(coordinate, int):
+        return coordinate
+    extents = Layout(tuple(product(mode) for mode in shape))
+    return int(extents(coordinate))
 
 
 def _element(value: Any) -> str:
@@ -185,9 +198,19 @@ def swizzle(function: Swizzle, value: Layout) -> Picture:
 
 
 def composition(a: Layout, b: Layout) -> Picture:
-    """Draw A, B and A∘B side by side."""
-    panels = [layout(as_layout(part)) for part in (a, b, compose(a, b))]
-    return headed(side_by_side(panels, f"A, B and A∘B for A = {a}, B = {b}"))
+    """Draw A, B and A∘B side by side; frames in A show the elements that B chooses."""
+    return headed(side_by_side(composition_panels(a, b), f"A, B and A∘B for A = {a}, B = {b}"))
+
+
+def composition_panels(a: Layout, b: Layout) -> list[Picture]:
+    """Return the three pictures of :func:`composition`, for a page that places them itself."""
+    a, b = as_layout(a), as_layout(b)
+    result, chosen = compose(a, b), set(offset_table(b, numpy=False))
+    return [
+        layout(a, title=f"A = {a}", marked=chosen),
+        layout(b, title=f"B = {b}"),
+        layout(result, title=f"A∘B = {result}"),
+    ]
 
 
 def memory(value: Any, columns: int = 32) -> Picture:

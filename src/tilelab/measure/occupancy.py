@@ -14,7 +14,10 @@ from tilelab.measure.resources import resources
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Residency of one kernel on one SM. ``limits`` has how many blocks each resource would allow."""
+    """Residency of one kernel on one SM. ``limits`` has how many blocks each resource would allow.
+
+    ``limited_by`` names all that allow no more than ``blocks``, joined by "and".
+    """
 
     block: int
     registers: int
@@ -65,10 +68,10 @@ def resident(chip: Capability, threads: int, registers: int, shared: int) -> Occ
         limits["registers"] = chip.registers_per_sm // chip.warp_unit // a_warp * chip.warp_unit // warps
     if shared:
         limits["shared memory"] = chip.shared_per_sm // _up(shared + chip.shared_reserved, chip.shared_unit)
+    blocks = min(limits.values())
     # Of equals, the one that a kernel's author can do most about is named first.
     order = ("registers", "shared memory", "warps", "block slots")
-    limited_by = min((name for name in order if name in limits), key=lambda name: limits[name])
-    blocks = limits[limited_by]
+    limited_by = " and ".join(name for name in order if limits.get(name) == blocks)
     if not 1 <= threads <= chip.threads_per_block or blocks < 1:
         raise ValueError(
             f"a block of {threads} threads with {registers} registers each and {shared} shared bytes does not fit on "

@@ -68,7 +68,9 @@ class Arguments:
             value = value[()]
         try:
             kind = of_value(value)
-        except TypingFault:
+        except TypingFault as fault:
+            if isinstance(value, int):
+                raise LaunchError(f"argument {name} of {self.kernel}: {fault}") from None
             raise LaunchError(
                 f"argument {name} of {self.kernel} is a {type(value).__name__}; pass numbers and arrays"
             ) from None

@@ -69,7 +69,12 @@ class CallTyper(CudaCallTyper):
             return made
         if callable(target) and hasattr(target, "__code__"):
             raise self.source.fault(node, f"{target.__name__} is a host function; put @cuda.jit(device=True) above it")
-        raise self.source.fault(node, f"a kernel cannot call {ast.unparse(node.func)}")
+        instead = (
+            "write a loop over the elements"
+            if any(isinstance(a.type, Array) for a in args)
+            else ("numbers have +, -, *, /, //, %, **, abs, min, max, round and the functions of math")
+        )
+        raise self.source.fault(node, f"a kernel cannot call {ast.unparse(node.func)}; {instead}")
 
     def convert(self, node: ast.Call, args: list[tree.Expr], kind: Scalar) -> tree.Expr:
         """``float32(x)``."""
@@ -83,6 +88,8 @@ class CallTyper(CudaCallTyper):
             return tree.Extent(int64, args[0], 0)
         if target is len and len(args) == 1 and isinstance(args[0].type, Tuple):
             return tree.Const(int64, len(args[0].type.items))
+        if target is pow and len(args) == 2:
+            return self.binary(ast.Pow(), args[0], args[1], node)
         name = _FUNCTIONS.get(id(target))
         for function, known in ((min, "min"), (max, "max"), (abs, "abs")):
             name = known if target is function else name
@@ -154,4 +161,5 @@ class CallTyper(CudaCallTyper):
         function = target.typed_for(self.program, [a.type for a in args], type(self), node, self.source)
         self.function.suspends |= function.suspends
         function.calls.append((self.function, tuple(self.around)))
+        function.call_lines.add(node.lineno)
         return tree.Call(function.returns, function, tuple(args))

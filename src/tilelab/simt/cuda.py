@@ -3,6 +3,9 @@
 A kernel written for one runs on the other; only the import differs. What is added here is :func:`inspect`, which runs
 a kernel and reports what it did line by line, and :func:`simulate`, which sets how a launch is simulated.
 
+A local array lasts as long as the call of its function, as Numba's does: in a loop it keeps what it holds. ``and`` and
+``or`` give the operand that decides, in the type that all operands have in common.
+
 Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
 fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
 race detector; a loop that waits for another thread runs on the plain engine, and waits for blocks before its own only,
@@ -10,14 +13,15 @@ since blocks run one after another; recursion, ``print``, complex numbers, ``els
 ``cuda.threadIdx`` whole are refused, with what to write instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.simt import types
-from tilelab.simt.errors import SimtError
+from tilelab.simt.errors import SimtError, UnsupportedError
 from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES, Intrinsic, Namespace
 from tilelab.simt.kernel import Kernel, Options, Simulated, with_options
 from tilelab.simt.types import *  # noqa: F403  (the number types)
@@ -66,10 +70,13 @@ def jit(function_or_signature: Any = None, /, *, device: bool = False, **options
     Raises
     ------
     UnsupportedError
-        The function uses Python that no GPU thread has; with the line, and what to write instead.
+        It is no function of Python, or it uses Python that no GPU thread has; with the line, and what to write instead.
     """
-    if callable(function_or_signature) and hasattr(function_or_signature, "__code__"):
-        return Kernel(function_or_signature, device)
+    given = function_or_signature
+    if callable(given) and hasattr(given, "__code__"):
+        return Kernel(given, device)
+    if not (given is None or isinstance(given, str | list | tuple | types.Scalar | types.Vector | np.generic)):
+        raise UnsupportedError(f"cuda.jit({given!r}): put @cuda.jit above a function that is written with def")
     return lambda function: Kernel(function, device)
 
 
@@ -126,9 +133,27 @@ def device_array(
     shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: Any = 0
 ) -> DeviceArray:
     """An array on the device; what it holds at first is not defined (NaN or a large number here)."""
-    made = np.empty(shape, np.dtype(getattr(dtype, "dtype", dtype)), order)
+    made = np.empty(shape, dtype.dtype if isinstance(dtype, types.Scalar) else np.dtype(dtype), order)
     made.view(np.uint8).reshape(-1)[:] = 0xFF if made.dtype.kind == "f" else 0xCD
     return made.view(DeviceArray)
+
+
+def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C") -> NDArray[Any]:
+    """An array on the host that a device copies fast; here an array like any other."""
+    return device_array(shape, dtype, strides, order)
+
+
+def mapped_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: Any = 0
+) -> DeviceArray:
+    """An array that host and device share; here every array is one."""
+    return device_array(shape, dtype, strides, order)
+
+
+@contextmanager
+def pinned(*arrays: NDArray[Any]) -> Iterator[None]:
+    """Pin arrays of the host while they are copied; here there is nothing to pin."""
+    yield
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceArray:
@@ -140,9 +165,26 @@ def synchronize() -> None:
     """Wait for the device; a simulated launch is done when it returns."""
 
 
-def stream() -> int:
+class Stream(int):
+    """A stream; here all launches run in order, so that nothing is ever waited for."""
+
+    def synchronize(self) -> None:
+        """Wait for what was put into the stream."""
+
+    @contextmanager
+    def auto_synchronize(self) -> Iterator["Stream"]:
+        """Wait for the stream at the end of a ``with`` block."""
+        yield self
+
+
+def stream() -> Stream:
     """A stream; here all launches run in order."""
-    return 0
+    return Stream()
+
+
+def default_stream() -> Stream:
+    """The stream of launches that name none."""
+    return Stream()
 
 
 def is_available() -> bool:
@@ -151,12 +193,13 @@ def is_available() -> bool:
 
 
 __all__ = [
-    "DeviceArray", "Kernel", "Options", "SimtError", "activemask", "all_sync", "any_sync", "atomic", "ballot_sync",
-    "blockDim", "blockIdx", "brev", "cbrt", "clz", "const", "device_array", "device_array_like", "eq_sync", "ffs",
-    "fma", "fp16", "grid", "gridDim", "gridsize", "inspect", "is_available", "jit", "laneid", "lanemask_lt", "local",
-    "match_all_sync", "match_any_sync", "nanosleep", "popc", "selp", "shared", "shfl_down_sync", "shfl_sync",
-    "shfl_up_sync", "shfl_xor_sync", "simulate", "stream", "synchronize", "syncthreads", "syncthreads_and",
-    "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block",
-    "threadfence_system", "to_device", "warpsize",
+    "DeviceArray", "Kernel", "Options", "SimtError", "Stream", "activemask", "all_sync", "any_sync", "atomic",
+    "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz", "const", "default_stream", "device_array",
+    "device_array_like", "eq_sync", "ffs", "fma", "fp16", "grid", "gridDim", "gridsize", "inspect", "is_available",
+    "jit", "laneid", "lanemask_lt", "local", "mapped_array", "match_all_sync", "match_any_sync", "nanosleep",
+    "pinned", "pinned_array", "popc", "selp", "shared", "shfl_down_sync", "shfl_sync", "shfl_up_sync",
+    "shfl_xor_sync", "simulate", "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count",
+    "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block", "threadfence_system", "to_device",
+    "warpsize",
 ]  # fmt: skip
 __all__ += types.__all__

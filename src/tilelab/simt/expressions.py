@@ -23,6 +23,7 @@ from tilelab.simt.types import (
     int64,
     of_dtype,
     of_value,
+    uint64,
     unary,
     unify,
 )
@@ -52,6 +53,8 @@ class ExpressionTyper(CallTyper):
 
     def condition(self, node: ast.expr) -> tree.Expr:
         """An expression that is tested: any number will do."""
+        if isinstance(node, ast.BoolOp):
+            return self.conjunction("and" if isinstance(node.op, ast.And) else "or", node.values)
         typed = self.expression(node)
         if not isinstance(typed.type, Scalar):
             raise self.source.fault(node, f"a {typed.type} is neither true nor false")
@@ -113,6 +116,8 @@ class ExpressionTyper(CallTyper):
             raise self.source.fault(node, "a kernel cannot use None as a value")
         if isinstance(value, complex):
             raise self.source.fault(node, "complex numbers are not simulated")
+        if value is ...:
+            raise self.source.fault(node, "a kernel cannot use ... in an index; write an index or : for each axis")
         kind = of_value(value)
         return tree.Const(kind, value.item() if isinstance(value, np.generic) else value)
 
@@ -212,7 +217,9 @@ class ExpressionTyper(CallTyper):
         if isinstance(typed, tree.Const):
             value = typed.value
             folded = not value if sign == "not" else -value if sign == "-" else ~value if sign == "~" else value
-            return self.cast(tree.Const(of_value(folded), folded), kind)
+            if isinstance(operand, ast.Constant):  # -9223372036854775808 is one number
+                return tree.Const(of_value(folded), folded) if sign == "-" else self.cast(_known(folded), kind)
+            return self.cast(_known(folded % (1 << 64) if kind == uint64 else folded), kind)
         return tree.Unary(kind, sign, typed, operand.lineno)
 
     def compare(self, ops: list[ast.cmpop], nodes: list[ast.expr]) -> tree.Expr:
@@ -221,7 +228,9 @@ class ExpressionTyper(CallTyper):
         common: Scalar | None = None
         for node, operand in zip(nodes, operands, strict=True):
             if not isinstance(operand.type, Scalar):
-                raise self.source.fault(node, f"a {operand.type} cannot be compared")
+                what = "a tuple" if isinstance(operand.type, Tuple) else f"a {operand.type}"
+                instead = "; compare its items one by one" * isinstance(operand.type, Tuple)
+                raise self.source.fault(node, f"{what} cannot be compared as a whole in a kernel{instead}")
         if len(ops) == 1:
             kind = unify(operands[0].type, operands[1].type)
             assert isinstance(kind, Scalar)
@@ -234,6 +243,25 @@ class ExpressionTyper(CallTyper):
         return tree.Compare(boolean, signs, tuple(operands))
 
     def logic(self, op: str, nodes: list[ast.expr]) -> tree.Expr:
+        """``a and b and c``: the operand that decides, in the type that all of them have in common."""
+        operands = [self.expression(node) for node in nodes]
+        kind = operands[0].type
+        for node, operand in zip(nodes, operands, strict=True):
+            if not isinstance(operand.type, Scalar):
+                raise self.source.fault(
+                    node, f"{op} gives one of its operands, and a {operand.type} is no number; write if and else"
+                )
+            kind = unify(kind, operand.type)
+        typed = self.cast(operands[-1], kind)
+        for operand in reversed(operands[:-1]):
+            left = self.cast(operand, kind)
+            if isinstance(left, tree.Const):
+                typed = left if bool(left.value) == (op == "or") else typed
+            else:
+                typed = tree.Logic(kind, op, left, typed)
+        return typed
+
+    def conjunction(self, op: str, nodes: list[ast.expr]) -> tree.Expr:
         """``a and b and c``, taken as conditions."""
         typed = self.condition(nodes[0])
         for node in nodes[1:]:
@@ -306,8 +334,11 @@ class ExpressionTyper(CallTyper):
         if not isinstance(owner.type, Array):
             raise self.source.fault(node, f"a {owner.type} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(isinstance(part, ast.Slice) for part in parts):
-            raise self.source.fault(node, "a kernel stores one element at a time")
+        if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is ...) for p in parts):
+            raise self.source.fault(
+                node,
+                "a kernel stores one element at a time; write a loop over range(...), or let each thread store one",
+            )
         return owner, self.indices(node, owner.type, [self.expression(part) for part in parts])
 
     def view(self, node: ast.Subscript, owner: tree.Expr, parts: list[ast.expr]) -> tree.Expr:
@@ -329,6 +360,11 @@ class ExpressionTyper(CallTyper):
         dropped = sum(not isinstance(p, tuple) for p in made)
         kind = Array(owner.type.element, owner.type.ndim - dropped, owner.type.space, owner.type.roots)
         return tree.Slice(kind, owner, tuple(made), node.lineno)
+
+
+def _known(value: Any) -> tree.Const:
+    """A number known when compiled."""
+    return tree.Const(of_value(value), value)
 
 
 _COMPARE: dict[str, Any] = {

@@ -22,7 +22,8 @@ class Options:
     """How a launch is simulated."""
 
     checks: bool = True
-    """Find races, divergence, unwritten reads and bad indices, and count. Without, only results are right."""
+    """Find races, divergence, unwritten reads and bad indices, and count. Without, only results are right: an index is
+    not held against each axis, and only what leaves an array's memory, at either end, is an error."""
     engine: str = "auto"
     """``lanes``, ``threads``, or ``auto``: lanes where they can."""
     seed: int | None = None
@@ -42,6 +43,14 @@ class Options:
     def __post_init__(self) -> None:
         if self.engine not in ("auto", "lanes", "threads"):
             raise LaunchError(f"engine={self.engine!r}: use auto, lanes or threads")
+        for name in ("checks", "progress"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise LaunchError(f"{name}={getattr(self, name)!r}: use True or False")
+        if self.seed is not None and self.engine == "lanes":
+            raise LaunchError(
+                f"seed={self.seed!r} with engine='lanes': lanes run in step, whatever the seed; leave engine out, or "
+                "use engine='threads'"
+            )
         for name, least in (("steps", 1), ("chunk", 1), ("seed", 0)):
             value = getattr(self, name)
             if (name != "seed" or value is not None) and not (_whole(value) and value >= least):

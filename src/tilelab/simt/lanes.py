@@ -203,9 +203,11 @@ class Lanes(Findings):
             self.launch.program.address(alloc),
         )
 
-    def local(self, alloc: tree.Alloc) -> LocalView:
-        """A local array: empty each time the line is passed."""
-        return LocalView(self, alloc.array.element, alloc.shape, alloc.name)
+    def local(self, alloc: tree.Alloc, held: dict[Any, LocalView]) -> LocalView:
+        """A local array: empty when its function is called, and the same each time the line is passed."""
+        if alloc.key not in held:
+            held[alloc.key] = LocalView(self, alloc.array.element, alloc.shape, alloc.name)
+        return held[alloc.key]
 
     def outer(self, name: str, value: NDArray[Any], kind: Array) -> View:
         """A constant array of the kernel's globals."""
@@ -285,7 +287,7 @@ class Lanes(Findings):
     def charge(self, site: tree.Site, entry: Entry) -> None:
         """Add what an access cost to its place."""
         assert entry.cost is not None
-        requests, threads, wavefronts, phases, ways, sectors, used = entry.cost
+        requests, threads, wavefronts, phases, ways, sectors, used, least, meet = entry.cost
         tally, times = self.ledger.tallies[site.number], entry.count
         tally.requests += requests * times
         tally.threads += threads * times
@@ -294,6 +296,8 @@ class Lanes(Findings):
         tally.ways = max(tally.ways, ways)
         tally.sectors += sectors * times
         tally.used += used * times
+        tally.least += least * times
+        tally.meet = max(tally.meet, meet)
 
     def remember(self, place: Place, key: tuple[int, ...], entry: Entry) -> None:
         """Keep an access's addresses, within the bytes allowed."""
@@ -448,6 +452,8 @@ class Range:
         """Lanes that go another round; ``value`` is then the loop variable."""
         self.value = self.start if self.value is None else self.value + self.step
         lanes = self.lanes
+        if self.value is self.start and mask is not False:
+            self._steps(mask)
         if self.uniform:
             if lanes.checks:
                 lanes.ledger.forks[self.fork.number][0] += lanes.population(mask)[1]
@@ -461,3 +467,18 @@ class Range:
                 return False
         lanes.tick(self.fork, self.outer, mask)
         return mask
+
+    def _steps(self, mask: Mask) -> None:
+        """Stop at the first lane whose step is 0."""
+        lanes = self.lanes
+        still, _ = part(mask, self.step == 0)
+        if still is False:
+            return
+        lane = lanes.first_lane(still)
+        block = lane // lanes.threads
+        raise Stop(
+            sayings.no_step(
+                lanes.launch.name, self.fork, lanes.block_of(block), lanes.thread_of(lane), lanes.first + block,
+                int(lanes.phase[block]),
+            )
+        )  # fmt: skip

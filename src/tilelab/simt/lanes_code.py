@@ -66,7 +66,7 @@ class _Writer:
         body_lines = self.lines
         self.lines, self.depth = [], 1
         params = "".join(f",v_{p}" for p in self.function.params)
-        self.line("_returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
+        self.line("_locals={}; _returned=False; _value=None; _split=_rt.split; _run=_rt.passed; _tick=_rt.tick")
         if self.unsure:
             self.line("=".join(f"_has_{v}" for v in sorted(self.unsure)) + "=False")
         variables = sorted(set(self.total) - set(self.function.params))
@@ -311,7 +311,8 @@ class _Writer:
                         parts_.append(self.e(part, m))
                 return f"{self.e(node.array, m)}.view(({','.join(parts_)},),{m},{node.line})"
             case tree.Alloc():
-                return f"_rt.{node.array.space}({self.constant(node, 'k')})"
+                held = ",_locals" if node.array.space == "local" else ""
+                return f"_rt.{node.array.space}({self.constant(node, 'k')}{held})"
             case tree.Math(name=name, args=args):
                 return self.math(node, name, args, m)
             case tree.Atomic():
@@ -369,6 +370,9 @@ class _Writer:
     def logic(self, node: tree.Logic, m: str) -> str:
         join = "_both" if node.op == "and" else "_either"
         left = self.e(node.left, m)
+        if node.type != boolean:
+            self.names["_operand"] = _operand
+            return f"_operand({m},{left},lambda {m}:{self.e(node.right, m)},{node.op == 'and'})"
         if all(isinstance(n, _PURE) and not getattr(n, "unsure", ()) for n in nodes_in(node.right)):
             return f"{join}({left},{self.e(node.right, m)})"
         self.names["_decide"] = _decide
@@ -399,6 +403,13 @@ def _decide(mask: Any, left: Any, right: Callable[[Any], Any], conjunction: bool
     if open_ is False:
         return left
     return masks.both(left, right(open_)) if conjunction else masks.either(left, right(open_))
+
+
+def _operand(mask: Any, left: Any, right: Callable[[Any], Any], conjunction: bool) -> Any:
+    """The operand that decides ``left and right`` or ``left or right``; the right one only where the left does not."""
+    true, false = masks.part(mask, left != 0)
+    open_ = true if conjunction else false
+    return left if open_ is False else masks.merge(open_, right(open_), left)
 
 
 def _choose(mask: Any, test: Any, then: Callable[[Any], Any], other: Callable[[Any], Any]) -> Any:

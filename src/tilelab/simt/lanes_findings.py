@@ -71,7 +71,7 @@ class Findings:
         raise Stop(
             sayings.out_of_bounds(
                 self.launch.name, site, view.name, axis, value, size, self.block_of(block), self.thread_of(lane),
-                self.first + block, int(self.phase[block]),
+                self.first + block, int(self.phase[block]), view.sliced,
             )
         )  # fmt: skip
 
@@ -84,10 +84,10 @@ class Findings:
                 array, index = self.cell_name(piece, pair.first.cell)
                 last = int(self.last[block])
                 thread = block * self.threads
-                pair = races.Pair(
-                    replace(pair.first, thread=pair.first.thread - thread),
-                    replace(pair.second, thread=pair.second.thread - thread),
-                    pair.same_value,
+                pair = replace(
+                    pair,
+                    first=replace(pair.first, thread=pair.first.thread - thread),
+                    second=replace(pair.second, thread=pair.second.thread - thread),
                 )
                 self.found(
                     sayings.race_in_block(

@@ -62,7 +62,7 @@ class GlobalMemory:
         if first is None:
             first = slots[0] = np.full(piece.cells, -1, np.int64)
         empty = first[here] < 0
-        first[here[empty]] = key[empty]
+        first[here[empty][::-1]] = key[empty][::-1]  # of several lanes the first is kept
         foreign = first[here] >> (_THREAD_BITS + _SITE_BITS) != block
         if foreign.any():
             if mine == "W":
@@ -70,7 +70,8 @@ class GlobalMemory:
             second = slots[1]
             if second is None:
                 second = slots[1] = np.full(piece.cells, -1, np.int64)
-            second[here[foreign]] = key[foreign]
+            foreign &= second[here] < 0
+            second[here[foreign][::-1]] = key[foreign][::-1]
 
     def _clash(
         self, piece: Piece, slot: NDArray[np.int64] | None, here: Integers, block: Integers, key: Integers,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tilelab.simt import tree
 from tilelab.simt.lanes_memory import Place
 from tilelab.simt.masks import Mask, Value, merge, minus, part, union
-from tilelab.simt.runtime import NeedsThreads, poisoned
+from tilelab.simt.runtime import NeedsThreads, outside, poisoned
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class LocalView:
 
     def __init__(self, lanes: "Lanes", element: Scalar | Vector, shape: tuple[int, ...], name: str) -> None:
         self.lanes, self.element, self.shape, self.name = lanes, element, shape, name
+        self.sliced = False
         self.size = 1
         for extent in shape:
             self.size *= extent
@@ -30,7 +31,7 @@ class LocalView:
 
     def merged(self, mask: Mask, old: Any) -> "LocalView":
         """Lanes cannot hold different local arrays under one name."""
-        raise NeedsThreads
+        raise NeedsThreads(f"{self.name} is one local array in some threads and another in others")
 
     def _number(self, index: tuple[Value, ...], mask: Mask, site: tree.Site) -> Value:
         flat: Value = 0
@@ -40,6 +41,11 @@ class LocalView:
             flat = flat * self.shape[axis] + i
         if isinstance(flat, np.ndarray) and mask is not None:
             flat = np.where(mask, flat, 0)
+        if not self.lanes.checks:
+            numbers = np.atleast_1d(np.asarray(flat, np.int64))
+            bad = (numbers < 0) | (numbers >= self.size)
+            if bad.any():
+                raise IndexError(outside(int(numbers[bad.argmax()]), self.name, self.size))
         return flat.astype(np.int64) if isinstance(flat, np.ndarray) else int(flat)
 
     def ld(self, index: tuple[Value, ...], mask: Mask, place: Place) -> Value:

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.hardware.banks import bank_counts
-from tilelab.hardware.sectors import warp_traffic
+from tilelab.hardware.sectors import SECTOR, warp_traffic
 from tilelab.simt import tree
 from tilelab.simt.atomics import modify
 from tilelab.simt.lanes_pieces import Entry, Integers, Piece
 from tilelab.simt.masks import Mask, Value, merge
-from tilelab.simt.runtime import NeedsThreads
+from tilelab.simt.runtime import NeedsThreads, outside
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class View:
         name: str,
         base: Integers | None = None,
         address: int = 0,
+        sliced: bool = False,
     ) -> None:
         self.lanes, self.piece, self.element, self.data = lanes, piece, element, data
         self.offset, self.shape, self.strides, self.name = offset, shape, strides, name
@@ -51,9 +52,12 @@ class View:
         """First element of each lane's block, in shared memory."""
         self.address = address
         """Byte address of element 0."""
+        self.sliced = sliced
         self.item = element.dtype.itemsize
         self.ratio = self.item // piece.cell
         self.held = element.held if isinstance(element, Scalar) else None
+        self.limit = len(data) if base is None else len(data) // lanes.blocks
+        """Elements of the memory that one block sees here."""
 
     @property
     def size(self) -> Value:
@@ -66,11 +70,11 @@ class View:
     def merged(self, mask: Mask, old: Any) -> "View":
         """The view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
         if not isinstance(old, View) or old.data is not self.data or old.strides != self.strides:
-            raise NeedsThreads
+            raise NeedsThreads(f"{self.name} is one array in some threads and another in others")
         return type(self)(
             self.lanes, self.piece, self.element, self.data, merge(mask, self.offset, old.offset),
             tuple(merge(mask, a, b) for a, b in zip(self.shape, old.shape, strict=True)), self.strides, self.name,
-            self.base, self.address,
+            self.base, self.address, self.sliced or old.sliced,
         )  # fmt: skip
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
@@ -94,7 +98,7 @@ class View:
                 offset = offset + which * self.strides[axis]
         return type(self)(
             self.lanes, self.piece, self.element, self.data, offset, tuple(shape), tuple(strides), self.name,
-            self.base, self.address,
+            self.base, self.address, True,
         )  # fmt: skip
 
     # ---- addresses
@@ -138,33 +142,56 @@ class View:
         if mask is not None:
             flat = np.where(mask, flat, 0)
         at = flat if self.base is None else flat + self.base
-        cost = self.cost(flat, mask, place.site) if rt.checks else None
+        cost = None
+        if rt.checks:
+            cost = self.cost(flat, mask, place.site)
+        else:
+            self.inside(flat)
         made = Entry(at, cost, None)
         if key is not None:
             made.keep = (self, mask, index)
             rt.remember(place, key, made)
         return made
 
+    def inside(self, flat: Integers) -> None:
+        """Without checks: stop at what leaves the memory, at either end; within it, any element will do as on a GPU.
+
+        Raises
+        ------
+        IndexError
+            With the element's number.
+        """
+        bad = flat.view(np.uint64) >= self.limit
+        if bad.any():
+            raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
+
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
-        """Requests, threads, wavefronts, phases, ways, sectors, bytes; the worst warp is kept in the tally."""
+        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet.
+
+        The worst warp is kept in the tally.
+        """
         rt = self.lanes
         rows = rt.rows(flat * self.item + self.address, 0)
         active = rt.active(mask)
         threads = rt.population(mask)[0]
         tally = rt.ledger.tallies[site.number]
+        meet = most_alike(rows, active) if site.kind == "atomic" else 0
         if self.piece.space == "shared":
             phases, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
             requests = int(np.count_nonzero(ways))
             worst = int(wavefronts.max())
             if worst > tally.worst:
                 tally.worst, tally.example = worst, rt.example(rows, active, int(wavefronts.argmax()))
-            return requests, threads, int(wavefronts.sum()), int(phases.sum()), int(ways.max()), 0, threads * self.item
+            passes = int(wavefronts.sum()), int(phases.sum()), int(ways.max())
+            return requests, threads, *passes, 0, threads * self.item, 0, meet
         sectors, distinct = warp_traffic(rows, self.item, active)
         worst = int(sectors.max())
         if worst > tally.worst:
             tally.worst, tally.example = worst, rt.example(rows, active, int(sectors.argmax()))
         requests = int(np.count_nonzero(sectors))
-        return requests, threads, 0, 0, 0, int(sectors.sum()), int(distinct.sum()) * self.item
+        used = distinct * self.item
+        least = int((-(-used // SECTOR)).sum())
+        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet
 
     def cells(self, at: Integers) -> list[Integers]:
         """The cells that elements are made of."""
@@ -210,6 +237,8 @@ class View:
         flat = self.flat(index, mask, place.site)
         if isinstance(flat, np.ndarray):
             return None
+        if not rt.checks:
+            self.inside(np.full(1, int(flat)))
         if rt.checks and self.piece.space == "global":
             threads, warps = rt.population(mask)
             tally = rt.ledger.tallies[place.site.number]
@@ -217,6 +246,7 @@ class View:
             tally.threads += threads
             tally.sectors += warps
             tally.used += warps * self.item
+            tally.least += warps
             if not tally.worst:
                 tally.worst = 1
                 address = int(flat) * self.item + self.address
@@ -302,6 +332,12 @@ class View:
         out[lanes] = old
         assert self.held is not None
         return out.astype(self.held)
+
+
+def most_alike(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> int:
+    """Most lanes of one warp that hold the same address."""
+    keys = rows + (np.arange(len(rows)) << 40)[:, None]
+    return int(np.unique(keys if active is None else keys[active], return_counts=True)[1].max(initial=0))
 
 
 def _end(end: Value, extent: Value) -> Value:

@@ -72,9 +72,11 @@ def launch(
             if run.checks:
                 raise
             raise BoundsError(f"{run.name}: {fault}; run it with checks to see the line and the thread") from None
-        except NeedsThreads:
+        except NeedsThreads as need:
             if options.engine == "lanes":
-                raise LaunchError(f"{program.kernel.name} needs engine='threads'") from None
+                raise LaunchError(
+                    f"{program.kernel.name} needs engine='threads': {need}, and lanes run in step"
+                ) from None
             _restore(run, before)
             ledger, engine = Ledger(program), "threads"
             fatal, seen = _run(configured.kernel, run, ledger, engine)

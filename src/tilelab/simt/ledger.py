@@ -22,6 +22,10 @@ class Tally:
     """Wavefronts without any conflict."""
     ways: int = 0
     sectors: int = 0
+    least: int = 0
+    """Sectors that each request's bytes would fill, packed together."""
+    meet: int = 0
+    """Atomics: most lanes of a warp that change one element at once."""
     used: int = 0
     """Distinct bytes wanted, summed over requests."""
     worst: int = 0

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilelab.simt import endless, tree, unassigned
+from tilelab.simt import endless, tree, unassigned, uniform
 from tilelab.simt.expressions import ExpressionTyper, Unclear
 from tilelab.simt.source import Source
 from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
@@ -359,4 +359,5 @@ def type_program(source: Source, types: list[Type]) -> tree.Program:
     FunctionTyper(program, source, types, program.kernel, is_device=False).build()
     program.functions.append(program.kernel)
     endless.judge(program)
+    uniform.mark(program)
     return program

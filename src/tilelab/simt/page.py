@@ -60,7 +60,7 @@ def _findings(report: Report) -> str:
 
 def _source(report: Report) -> str:
     bad = {line for f in report.findings if f.severity == "error" for line in f.lines}
-    doubtful = {a.line for a in (*report.conflicts, *report.wasteful)} | {
+    doubtful = {a.line for a in (*report.conflicts, *report.wasteful, *report.contended)} | {
         line for f in report.findings for line in f.lines
     }
     rows = []

@@ -1,7 +1,7 @@
 """Races among the accesses of one phase, pair by pair."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Pair:
     first: Access
     second: Access
     same_value: bool
+    one_warp: bool = False
+    """Whether all that race between these two places are threads of one warp."""
 
 
 def conflict(a: Access, b: Access) -> bool:
@@ -59,6 +61,8 @@ def racing_pairs(accesses: Iterable[Access]) -> list[Pair]:
     for access in accesses:
         cells.setdefault(access.cell, []).append(access)
     found: dict[tuple[int, int, bool], Pair] = {}
+    apart: set[tuple[int, int, bool]] = set()
+    """Places between which threads of different warps race."""
     for cell in sorted(cells):
         here = sorted(cells[cell], key=lambda a: (a.order, a.thread))
         writers = [a for a in here if a.kind != "read"]
@@ -72,5 +76,8 @@ def racing_pairs(accesses: Iterable[Access]) -> list[Pair]:
                 if not conflict(a, b):
                     continue
                 harmless = same and a.kind == b.kind == "write"
-                found.setdefault((a.site, b.site, harmless), Pair(a, b, harmless))
-    return list(found.values())
+                key = (a.site, b.site, harmless)
+                found.setdefault(key, Pair(a, b, harmless))
+                if a.warp != b.warp:
+                    apart.add(key)
+    return [replace(pair, one_warp=key not in apart) for key, pair in found.items()]

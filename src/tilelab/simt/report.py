@@ -19,6 +19,9 @@ from tilelab.simt.snapshots import Snapshot
 from tilelab.simt.source import Source
 from tilelab.simt.words import article, plural
 
+#: From how many times the sectors that would do on an access is called costly.
+WASTE = 2
+
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
@@ -45,6 +48,10 @@ class AccessCount:
     """Global memory: pieces of 32 bytes asked for."""
     used_bytes: int
     """Bytes wanted, each once a request."""
+    least_sectors: int
+    """Global memory: sectors that the bytes of each request would fill, packed together."""
+    meet: int
+    """Atomics: most lanes of a warp that change one element at once, and so must take turns."""
     example: tuple[int | None, ...] = field(repr=False)
     """Byte addresses of the lanes in the worst request."""
 
@@ -80,10 +87,10 @@ class Traffic:
 
     array: str
     loaded: int
-    """Wanted by threads, each its own."""
+    """Wanted by threads, each its own; an atomic loads its element and stores it."""
     stored: int
     moved: int
-    """In sectors, requests of warps added up; caches answer part of it."""
+    """In sectors, requests of warps added up, those of an atomic for both ways; caches answer part of it."""
     minimum: int
     """Every element touched, once for reading and once for writing."""
 
@@ -128,8 +135,13 @@ class Report:
 
     @property
     def conflicts(self) -> list[AccessCount]:
-        """Accesses to shared memory with bank conflicts, the worst first."""
-        return sorted((a for a in self.accesses if a.ways > 1), key=lambda a: -a.replays)
+        """Loads and stores of shared memory with bank conflicts, the worst first; those of atomics are not modelled."""
+        return sorted((a for a in self.accesses if a.ways > 1 and a.kind != "atomic"), key=lambda a: -a.replays)
+
+    @property
+    def contended(self) -> list[AccessCount]:
+        """Atomics by which several lanes of a warp change one element at once, the most lanes first."""
+        return sorted((a for a in self.accesses if a.meet > 1), key=lambda a: -a.meet)
 
     @property
     def flops(self) -> int:
@@ -140,9 +152,13 @@ class Report:
 
     @property
     def wasteful(self) -> list[AccessCount]:
-        """Accesses to global memory of whose moved bytes less than half is wanted, the worst first."""
-        found = [a for a in self.accesses if a.efficiency is not None and a.efficiency < 0.5]
-        return sorted(found, key=lambda a: a.used_bytes - a.moved_bytes)
+        """Accesses to global memory that move twice the sectors that would do, or more, the worst first.
+
+        What would do are the sectors that the bytes of each warp's request fill when they lie side by side. One
+        element that a whole warp reads, or one thread's store, moves one sector, and none could be saved.
+        """
+        found = [a for a in self.accesses if a.sectors and a.sectors >= WASTE * a.least_sectors]
+        return sorted(found, key=lambda a: a.least_sectors - a.sectors)
 
     @property
     def costs(self) -> list[str]:
@@ -152,10 +168,19 @@ class Report:
             f"{plural(a.wavefronts, 'wavefront')} where {a.phases:,} would do."
             for a in self.conflicts
         ]
-        return banks + [
-            f"Line {a.line}: {a.kind} {a.text} uses {a.efficiency:.0%} of the {plural(a.sectors, 'sector')} it moves."
-            for a in self.wasteful
-        ]
+        return (
+            banks
+            + [
+                f"Line {a.line}: {a.kind} {a.text} moves {plural(a.sectors, 'sector')} where "
+                f"{a.least_sectors:,} would do ({a.efficiency:.0%} used)."
+                for a in self.wasteful
+            ]
+            + [
+                f"Line {a.line}: {a.meet} lanes of a warp change one element by {a.text}: they take turns "
+                "(the time of that is not modelled)."
+                for a in self.contended
+            ]
+        )
 
     @property
     def verdict(self) -> str:
@@ -253,7 +278,8 @@ def make_report(
             accesses.append(
                 AccessCount(
                     site.line, site.text, site.kernel, site.array, site.space, site.kind, site.width, tally.requests,
-                    tally.threads, tally.wavefronts, tally.phases, tally.ways, tally.sectors, tally.used, tally.example,
+                    tally.threads, tally.wavefronts, tally.phases, tally.ways, tally.sectors, tally.used, tally.least,
+                    tally.meet, tally.example,
                 )
             )  # fmt: skip
     arithmetic: dict[int, dict[str, int]] = {}
@@ -287,7 +313,7 @@ def _traffic(run: Launch, ledger: Ledger, seen: Seen) -> list[Traffic]:
         for site, tally in zip(run.program.sites, ledger.tallies, strict=True):
             if site.space != "global" or memory.name not in site.roots:
                 continue
-            moved += tally.sectors * SECTOR
+            moved += tally.sectors * SECTOR * (2 if site.kind == "atomic" else 1)
             loaded += tally.threads * item * (site.kind != "write")
             stored += tally.threads * item * (site.kind != "read")
         minimum = int(read.sum() + written.sum()) * item

@@ -99,3 +99,8 @@ def poisoned(count: int, dtype: "np.dtype[Any]") -> "NDArray[Any]":
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of an array in C order, in elements."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def outside(number: int, name: str, count: int) -> str:
+    """Say, for a launch without checks, that an index leaves an array's memory."""
+    return f"element {number} of {name} lies outside its memory of {count:,}"

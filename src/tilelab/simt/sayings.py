@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilelab.simt import tree
+from tilelab.simt import advice, tree
 from tilelab.simt.errors import Dim3, Finding
-from tilelab.simt.races import Access, Pair
+from tilelab.simt.races import Pair
 from tilelab.simt.runtime import Argument
 from tilelab.simt.words import plural
 
@@ -76,7 +76,7 @@ def race_in_block(
         message = message[:-1] + "; both write the same value."
     return Finding(
         kind="race", kernel=kernel, lines=(line_a, line_b), message=message,
-        hint=_mend(sites[a.site], sites[b.site], a, b, pair.same_value, place),
+        hint=advice.mend(sites[a.site], sites[b.site], pair, place),
         severity="warning" if pair.same_value else "error", block=block, threads=threads, phase=phase,
         array=array, space=space, index=index, accesses=(a.kind, b.kind),
         order=(linear_block, phase, RANKS["race"], line_a, line_b),
@@ -87,34 +87,6 @@ def _between(barriers: tuple[int | None, int | None]) -> str:
     start, stop = barriers
     opening = "from the start" if start is None else f"after the barrier of line {start}"
     return f"{opening}, to the end" if stop is None else f"{opening}, before that of line {stop}"
-
-
-def _mend(first: tree.Site, second: tree.Site, a: Access, b: Access, same: bool, place: str) -> str:
-    if same:
-        return "Let one thread write it (`if i == 0:`), or leave it if any of them may win."
-    if first.atomic and second.atomic:
-        return _atomic(first, second)
-    if a.kind == b.kind == "write" and first is second:
-        return f"Give each thread its own element, or use cuda.atomic if they add to {place}."
-    if "atomic" in (a.kind, b.kind):
-        return "Use cuda.atomic for both, or put cuda.syncthreads() between them."
-    shared_loops = [line for line in first.loops if line in second.loops]
-    if first is not second and second.line <= first.line and shared_loops:
-        return (
-            f"Put cuda.syncthreads() after line {first.line}, at the end of the loop of line {shared_loops[-1]}, "
-            f"before its next round comes to line {second.line}."
-        )
-    if first.line == second.line:
-        return f"Read into a variable, put cuda.syncthreads() after it, and write then (line {first.line})."
-    return (
-        f"Put cuda.syncthreads() between line {min(first.line, second.line)} and line {max(first.line, second.line)}."
-    )
-
-
-def _atomic(first: tree.Site, second: tree.Site) -> str:
-    """Advise the atomics that do what two statements do."""
-    uses = " and ".join(dict.fromkeys(f"{s.atomic} in line {s.line}" for s in (first, second)))
-    return f"Use {uses}: it reads, changes and writes in one step, which no other thread can split."
 
 
 def race_between_blocks(
@@ -133,7 +105,7 @@ def race_between_blocks(
     lines = sites[0].line, sites[1].line
     hint = "Let each block write elements of its own, use cuda.atomic, or split the work into two launches."
     if sites[0].atomic and sites[1].atomic:
-        hint = _atomic(*sites)
+        hint = advice.atomic(*sites)
     message = (
         f"{element(array, index)} in global memory: block {blocks[0]} thread {threads[0]} {_VERBS[kinds[0]]} it in "
         f"line {lines[0]} and block {blocks[1]} thread {threads[1]} {_VERBS[kinds[1]]} it in line {lines[1]}; "
@@ -181,19 +153,22 @@ def unassigned(
 
 def out_of_bounds(
     kernel: str, site: tree.Site, array: str, axis: int, index: int, extent: int, block: Dim3, thread: Dim3,
-    linear_block: int, phase: int,
+    linear_block: int, phase: int, sliced: bool,
 ) -> Finding:  # fmt: skip
-    """Say an index outside its array."""
+    """Say an index outside its array, or outside the slice of it that it counts in."""
     kind = "negative index" if index < 0 else "bounds"
     hint = (
         "On a GPU a negative index does not count from the end; it reads what lies before the array. "
         "Guard the access with a condition."
         if index < 0
         else f"Guard the access with a condition: indices of this axis run from 0 to {extent - 1}."
+        if extent
+        else "Guard the access with a condition: this axis is empty, so that no index is inside."
     )
+    whole = f"a slice of {array}" if sliced else array
     return Finding(
         kind=kind, kernel=kernel, lines=(site.line,),
-        message=f"{site.text} in line {site.line}: index {index} of axis {axis} of {array} (extent {extent}), thread "
+        message=f"{site.text} in line {site.line}: index {index} of axis {axis} of {whole} (extent {extent}), thread "
         f"{thread} of block {block}, phase {phase}.",
         hint=hint, block=block, threads=(thread,), phase=phase, array=array, space=site.space, index=(index,),
         accesses=(site.kind,), order=(linear_block, phase, RANKS[kind], site.line),
@@ -235,6 +210,19 @@ def endless(
         hint="Let some thread that comes there write it; blocks run one after another, and on a GPU in any order."
         if waits
         else "Change something that the condition asks for in every round, or leave the loop by break.",
+        block=block, threads=(thread,), phase=phase, order=(linear_block, phase, RANKS["endless"], fork.line),
+    )  # fmt: skip
+
+
+def no_step(
+    kernel: str, fork: tree.Fork, block: Dim3, thread: Dim3, linear_block: int, phase: int,
+) -> Finding:  # fmt: skip
+    """Say that a ``range`` has a step of 0."""
+    return Finding(
+        kind="endless", kernel=kernel, lines=(fork.line,),
+        message=f"{_loop(fork.line, None)} has a step of 0 for thread {thread} of block {block}, phase {phase}: it "
+        f"would never end (`{fork.text}`).",
+        hint="Let the step differ from 0 for every thread that comes there.",
         block=block, threads=(thread,), phase=phase, order=(linear_block, phase, RANKS["endless"], fork.line),
     )  # fmt: skip
 

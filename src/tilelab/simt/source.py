@@ -65,6 +65,8 @@ class Source:
     """A function's syntax tree, with line numbers of its file and the values its names stand for."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not hasattr(function, "__code__"):
+            raise UnsupportedError(f"{function!r} is no function of Python; put @cuda.jit above one written with def")
         self.function = function
         self.name = function.__name__
         try:
@@ -73,7 +75,10 @@ class Source:
             raise UnsupportedError(
                 f"the source of {self.name} cannot be found ({fault}); define kernels in a file or a notebook cell"
             ) from None
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        try:
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+        except SyntaxError:  # a lambda's line is part of some statement
+            raise UnsupportedError(f"{self.name} is no plain function; kernels are written with def") from None
         found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
         if found is None:
             raise UnsupportedError(f"{self.name} is no plain function; kernels are written with def")
@@ -164,6 +169,14 @@ class Source:
         if self.static(node.func) is MISSING:
             if isinstance(node.func, ast.Attribute):
                 base = self.static(node.func.value)
+                root = node.func.value
+                while isinstance(root, ast.Attribute):
+                    root = root.value
+                own = {*self.assigned, *self.params}
+                if isinstance(root, ast.Name) and root.id not in own and self.lookup(root.id) is MISSING:
+                    raise self.fault(
+                        node, f"the name {root.id} is not defined; import it or define it before the kernel"
+                    )
                 if base is MISSING:
                     raise self.fault(
                         node,

@@ -38,12 +38,15 @@ def as_text(report: Report, width: int = 120) -> str:
 
 def cost(access: AccessCount) -> str:
     """What an access costs, in one phrase."""
+    meet = f"{access.meet} lanes meet at one element and take turns" if access.meet > 1 else ""
+    if access.space == "shared" and access.kind == "atomic":
+        return meet or "no two lanes of a warp meet at one element"
     if access.space == "shared":
         replays = plural(access.replays, "replay")
         conflict = f"{access.ways}-way conflict, {replays}" if access.ways > 1 else "no conflict"
         return f"{plural(access.wavefronts, 'wavefront')}, {conflict}"
     if access.efficiency is not None:
-        return f"{plural(access.sectors, 'sector')}, {access.efficiency:.0%} used"
+        return f"{plural(access.sectors, 'sector')}, {access.efficiency:.0%} used" + (f", {meet}" if meet else "")
     return ""
 
 
@@ -67,7 +70,7 @@ def by_line(report: Report, number: int) -> list[str]:
 def _lines(report: Report) -> Iterator[Any]:
     """The source, and under each line what happened there, so that neither squeezes the other."""
     marked = {line for finding in report.findings for line in finding.lines}
-    worst = {a.line for a in (*report.conflicts, *report.wasteful)}
+    worst = {a.line for a in (*report.conflicts, *report.wasteful, *report.contended)}
     width = len(str(report.source[-1][0]))
     for number, text in report.source:
         style = "bold red" if number in marked else "yellow" if number in worst else ""

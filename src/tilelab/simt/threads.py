@@ -75,6 +75,12 @@ class Thread:
         if rounds >= SETTLED:
             raise Fault(self.endless(fork, outer))
 
+    def range(self, start: int, stop: int, step: int, fork: tree.Fork) -> range:
+        """The rounds of a ``for`` loop."""
+        if step == 0:
+            raise Fault(sayings.no_step(self.kernel, fork, self.block, self.coordinates, self.linear_block, self.phase))
+        return range(start, stop, step)
+
     def endless(self, fork: tree.Fork, outer: int | None, waits: bool = False) -> Finding:
         """Say that it stays in a loop for ever."""
         return sayings.endless(
@@ -95,9 +101,11 @@ class Thread:
         """A shared array of the block."""
         return self.engine.shared(alloc)
 
-    def local(self, alloc: tree.Alloc) -> LocalElement:
-        """A local array, empty."""
-        return LocalElement(alloc)
+    def local(self, alloc: tree.Alloc, held: dict[Any, LocalElement]) -> LocalElement:
+        """A local array: empty when its function is called, and the same each time the line is passed."""
+        if alloc.key not in held:
+            held[alloc.key] = LocalElement(alloc)
+        return held[alloc.key]
 
     def outer(self, name: str, value: NDArray[Any], kind: Array) -> Element:
         """A constant array of the kernel's globals."""

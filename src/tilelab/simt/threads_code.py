@@ -43,6 +43,7 @@ class _Writer:
         """The function's text."""
         params = "".join(f",v_{p}" for p in self.function.params)
         self.line("if 0: yield" if self.top or self.function.suspends else "pass")
+        self.line("_locals={}")
         if self.unsure:
             self.line("=".join(f"v_{v}" for v in self.unsure) + "=None")
         self.block(self.function.body)
@@ -120,7 +121,7 @@ class _Writer:
         if isinstance(node, tree.For):
             ends = ",".join(self.e(x) for x in (node.start, node.stop, node.step))
             self.line(f"{count}=-1")
-            self.line(f"for v_{node.name} in range({ends}):")
+            self.line(f"for v_{node.name} in _t.range({ends},{fork}):")
             self.depth += 1
             self.line(f"{count}+=1; {path}={outer}+({number},{count})")
             self.line(f"_t.fork({fork},{path},True); _t.tick({fork},{node.outer})")
@@ -214,7 +215,8 @@ class _Writer:
                         parts.append(self.e(part))
                 return f"{self.e(node.array)}.view(_t,({','.join(parts)},),{node.line})"
             case tree.Alloc():
-                return f"_t.{node.array.space}({self.constant(node)})"
+                held = ",_locals" if node.array.space == "local" else ""
+                return f"_t.{node.array.space}({self.constant(node)}{held})"
             case tree.Math(name=name, args=args):
                 self.names[f"_fn_{name}"] = FUNCTIONS[name]
                 return f"_fn_{name}({','.join(self.e(a) for a in args)})"

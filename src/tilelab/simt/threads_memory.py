@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tilelab.simt import sayings, tree
 from tilelab.simt.errors import Finding
-from tilelab.simt.runtime import poisoned, strides_of
+from tilelab.simt.runtime import outside, poisoned, strides_of
 from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ class Element:
 
     def __init__(
         self, cells: Cells, element: Scalar | Vector, data: NDArray[Any], offset: int, shape: tuple[int, ...],
-        strides: tuple[int, ...], name: str, address: int,
+        strides: tuple[int, ...], name: str, address: int, sliced: bool = False,
     ) -> None:  # fmt: skip
         self.cells, self.element, self.data, self.offset = cells, element, data, offset
         self.shape, self.strides, self.name, self.address = shape, strides, name, address
+        self.sliced = sliced
         self.item = element.dtype.itemsize
         self.ratio = self.item // cells.cell
 
@@ -89,7 +90,15 @@ class Element:
                 self.check(t, axis, which, site)
                 offset += which * self.strides[axis]
         return type(self)(
-            self.cells, self.element, self.data, offset, tuple(shape), tuple(strides), self.name, self.address
+            self.cells,
+            self.element,
+            self.data,
+            offset,
+            tuple(shape),
+            tuple(strides),
+            self.name,
+            self.address,
+            True,
         )
 
     def check(self, t: "Thread", axis: int, index: int, site: tree.Site) -> None:
@@ -98,7 +107,7 @@ class Element:
             raise Fault(
                 sayings.out_of_bounds(
                     t.kernel, site, self.name, axis, int(index), self.shape[axis], t.block, t.coordinates,
-                    t.linear_block, t.phase,
+                    t.linear_block, t.phase, self.sliced,
                 )
             )  # fmt: skip
 
@@ -108,6 +117,8 @@ class Element:
         for axis, i in enumerate(index):
             self.check(t, axis, i, site)
             flat += int(i) * self.strides[axis]
+        if not t.checks and not 0 <= flat < len(self.data):
+            raise IndexError(outside(flat, self.name, len(self.data)))
         return flat
 
     def log(self, t: "Thread", kind: str, at: int, site: tree.Site, path: Path) -> None:

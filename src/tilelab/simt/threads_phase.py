@@ -1,5 +1,6 @@
 """The end of a phase in the plain engine: what warps did together, races, unwritten reads."""
 
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,8 @@ class Phases:
             addresses = [lanes[i].address if i in lanes else None for i in range(WARP)]
             if entry.piece.space == "local":
                 continue
+            if entry.kind == "atomic":
+                tally.meet = max(tally.meet, *Counter(lane.address for lane in lanes.values()).values())
             if entry.piece.space == "shared":
                 bank = _banks(tuple(addresses), entry.width)
                 tally.wavefronts += bank.wavefronts
@@ -108,6 +111,7 @@ class Phases:
                 sectors = _sectors(tuple(addresses), entry.width)
                 tally.sectors += sectors.sectors
                 tally.used += sectors.used
+                tally.least += sectors.minimum
                 worst = sectors.sectors
                 read, written = self.seen[entry.piece.memory] if entry.piece.memory >= 0 else (None, None)
                 for lane in lanes.values():
@@ -177,7 +181,7 @@ class Phases:
         if self.launch.blocks == 1:
             return []
         against = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
-        for entry in log:
+        for entry in sorted(log, key=lambda e: (e.path, e.thread)):
             if entry.piece.space != "global" or not entry.piece.logged:
                 continue
             for kind in against[entry.kind]:

@@ -35,6 +35,14 @@ class Site:
     """What the array may look into."""
     atomic: str = ""
     """The atomic that would do what the statement does, if it changes an element by its old value."""
+    forks: tuple["Fork", ...] = ()
+    """The branches and loops of its function around it, outermost first."""
+    home: "Function | None" = None
+    """The function in which it stands."""
+
+    def around(self) -> list["Fork"]:
+        """Branches and loops around it and around the calls that lead to it, outermost first."""
+        return [*(self.home.around() if self.home is not None else ()), *self.forks]
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +52,13 @@ class Fork:
     number: int
     line: int
     text: str
+    varies: bool = True
+    """Whether the threads of a block may go different ways."""
+
+    @property
+    def loops(self) -> bool:
+        """Whether it is a loop's."""
+        return self.text.startswith(("for ", "while "))
 
 
 @dataclass(slots=True)
@@ -372,6 +387,7 @@ class Function:
     """Contains a barrier, a warp instruction or a wait, itself or in what it calls."""
     calls: list[tuple["Function", tuple[Fork, ...]]] = field(default_factory=list)
     """Who calls it, and the branches and loops around the call."""
+    call_lines: set[int] = field(default_factory=set)
 
     def around(self) -> list[Fork]:
         """Branches and loops around its calls, outermost first."""

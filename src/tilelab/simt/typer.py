@@ -53,6 +53,10 @@ class Typer(ABC):
         """Convert."""
 
     @abstractmethod
+    def binary(self, op: ast.operator, left: tree.Expr, right: tree.Expr, node: ast.AST) -> tree.Expr:
+        """``left op right``."""
+
+    @abstractmethod
     def pack(self, items: list[tree.Expr]) -> tree.Expr:
         """Make a tuple."""
 
@@ -92,6 +96,7 @@ class Typer(ABC):
             made = tree.Site(
                 len(self.program.sites), node.lineno, node.col_offset, text, kind, array.type.space, kind_name,
                 self.source.name, self.loop_lines(), array.type.element.dtype.itemsize, array.type.roots,
+                forks=tuple(self.around), home=self.function,
             )  # fmt: skip
             self.program.sites.append(made)
             self._sites[key] = made

@@ -158,10 +158,20 @@ def of_dtype(dtype: Any) -> Scalar:
 
 
 def of_value(value: Any) -> Scalar:
-    """The type of a number passed to a kernel or found in its globals: Python's int is int64, float is float64."""
+    """The type of a number passed to a kernel or found in its globals.
+
+    Python's float is float64; its int is int64, and uint64 from 2**63 on.
+
+    Raises
+    ------
+    TypingFault
+        No number, or an int of more than 64 bits.
+    """
     if isinstance(value, bool | np.bool_):
         return boolean
     if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise TypingFault(f"{value} does not fit into 64 bits; a kernel has integers from -2**63 to 2**64 - 1")
         return int64 if value < 1 << 63 else uint64
     if isinstance(value, float):
         return float64

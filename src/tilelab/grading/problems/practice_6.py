@@ -31,7 +31,7 @@ def fault_of(report: object) -> str:
 def look_at_measurement(answers: Mapping[str, Any]) -> Finding:
     """Whether the report can be at all."""
     fault = fault_of(answers["report"])
-    return Finding.undecided("possible; the judge compares it with its own measurement", fault)
+    return Finding.undecided("possible; your instructor compares it with a measurement of their own", fault)
 
 
 def look_at_statement(answers: Mapping[str, Any]) -> Finding:

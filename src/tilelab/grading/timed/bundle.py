@@ -10,7 +10,9 @@ Learners are tokens. What a token stands for never leaves the gradebook's machin
 import hmac
 import json
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +22,38 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed.thresholds import Thresholds, checked
 from tilelab.grading.timed.wanted import Measured, Wanted, canonical, read_measured, read_wanted
 
+#: Bytes of a bundle or of results, at most: a class of a thousand needs a tenth.
+LARGEST = 256 * 1024**2
 FORM = "tilelab-jobs-1"
 RESULTS = "tilelab-results-1"
 
 
 def private(file: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, whole or not at all."""
+    """Write a file that its owner alone can read, whole or not at all; raise `GradingError` where it cannot be."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise GradingError(f"cannot write {str(file)!r}: {error.strerror}") from None
+
+
+def content_of(file: Path) -> bytes:
+    """Return what a bundle or a results file holds; raise `GradingError` for what can be neither."""
+    try:
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise GradingError(f"{str(file)!r} is no file")
+        if about.st_size > LARGEST:
+            raise GradingError(f"{str(file)!r} has {about.st_size} bytes: no bundle and no results are that large")
+        return file.read_bytes()
+    except OSError as error:
+        raise GradingError(f"cannot read {str(file)!r}: {error.strerror}") from None
 
 
 def key_of(folder: Path) -> bytes:
@@ -45,14 +66,30 @@ def key_of(folder: Path) -> bytes:
     """
     file = folder / "key"
     if not file.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise GradingError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
         private(file, secrets.token_hex(32).encode())
-    if file.stat().st_mode & 0o077:
-        raise GradingError(f"others can read {str(file)!r}: chmod 600 it, and export again if they may have")
+    return kept_key_of(folder)
+
+
+def kept_key_of(folder: Path) -> bytes:
+    """Return the key that was made; raise `GradingError` as `key_of` does, and where there is none any more."""
+    file = folder / "key"
+    if not file.exists():
+        raise GradingError(f"the key {str(file)!r} is gone, so no results can be checked: export again, and run again")
     try:
-        return bytes.fromhex(file.read_text())
+        if file.stat().st_mode & 0o077:
+            raise GradingError(f"others can read {str(file)!r}: chmod 600 it, and export again if they may have")
+        key = bytes.fromhex(file.read_text())
+    except OSError as error:
+        raise GradingError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except ValueError:
-        raise GradingError(f"{str(file)!r} is no key: delete it, and export again") from None
+        key = b""
+    if len(key) != 32:
+        raise GradingError(f"{str(file)!r} is no key: delete it, export again, and run again")
+    return key
 
 
 def signature(key: bytes, content: object) -> str:
@@ -147,16 +184,14 @@ def read_bundle(file: Path) -> Bundle:
             raise GradingError(f"{str(file)!r} wants something else than it says: export it again")
         jobs = tuple(Job(job["token"], job["cell"], job["wanted"]) for job in body["jobs"])
         return Bundle(body["number"], key, jobs, wanted, checked(body["thresholds"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise GradingError(f"{str(file)!r} is damaged: export it again") from None
 
 
 def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
-    except OSError as error:
-        raise GradingError(f"cannot read {str(file)!r}: {error.strerror}") from None
-    except ValueError:
+        return json.loads(content_of(file))
+    except (ValueError, RecursionError):
         raise GradingError(f"{str(file)!r} is damaged or something else: it is no JSON") from None
 
 
@@ -176,8 +211,8 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
         A line was changed, or belongs to another bundle.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    except (OSError, UnicodeDecodeError) as error:
+        lines = content_of(file).decode().splitlines(keepends=True)
+    except UnicodeDecodeError as error:
         raise GradingError(f"cannot read {str(file)!r}: {error}") from None
     found = {}
     for place, line in enumerate(lines, 1):
@@ -188,7 +223,7 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
             signed = str(body.pop("signature", ""))
             belongs = body["bundle"] == number and body["form"] == RESULTS
             true = hmac.compare_digest(signature(key, body), signed)
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise GradingError(f"line {place} of {str(file)!r} is damaged: nothing of this file is used") from None
         if not belongs:
             raise GradingError(f"line {place} of {str(file)!r} belongs to another bundle: nothing of this file is used")
@@ -208,11 +243,11 @@ def unverified(file: Path) -> dict[str, Measured]:
     """
     number_in(file)
     found = {}
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in content_of(file).decode(errors="replace").splitlines():
         try:
             body = json.loads(line)
             found[str(body["wanted"])] = read_measured(body["measured"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError, GradingError):
             continue  # half a line, of a run that was stopped
     return found
 
@@ -220,7 +255,9 @@ def unverified(file: Path) -> dict[str, Measured]:
 def number_in(file: Path) -> str:
     """Return the number of the bundle that a results file says it belongs to, or raise `GradingError`."""
     try:
-        with file.open(encoding="utf-8") as opened:
-            return str(json.loads(opened.readline())["bundle"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise GradingError(f"{str(file)!r} holds no results: make them with tilelab jobs run") from None
+        number = json.loads(content_of(file).partition(b"\n")[0])["bundle"]
+        if re.fullmatch("[0-9a-f]{32}", number):
+            return str(number)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise GradingError(f"{str(file)!r} holds no results: make them with tilelab jobs run")

@@ -159,6 +159,11 @@ class Conductor:
         except Trouble as trouble:
             outcome, words = "undecided", str(trouble)
             self._check_device()
+        except GradingError:
+            raise
+        except Exception as error:  # a fault of ours: it costs this learner no point, and the next one no measurement
+            outcome, words = "undecided", f"the judge itself failed ({type(error).__name__}: {error!s:.200})"
+            self._check_device()
         about["seconds"] = round(_now() - began, 3)
         about["floor_ms"] = self._floor(shape)
         about["ceilings"] = dict(self.ceilings)

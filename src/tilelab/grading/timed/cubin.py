@@ -27,8 +27,12 @@ HEADERS = frozenset(
     | {"cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h", "device_launch_parameters.h", "mma.h"}
     | {"cuda/barrier", "cuda/pipeline", "vector_types.h", "stdint.h", "cstdint"}
 )
-#: What brings other files in, spliced lines and digraphs undone; ``.include`` and the like are the assembler's.
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(include_next|include|embed|import)\b[ \t]*(.*)$", re.M)
+#: What brings other files in, spliced lines and digraphs undone. It counts wherever it stands, in a comment or a text
+#: too: what is one and what is not can be disguised. ``.include`` and the like are the assembler's.
+_DIRECTIVE = re.compile(
+    r"#(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(include_next|include|embed|import)\b((?:/\*(?:[^*]|\*(?!/))*+\*/|[^\n])*+)"
+)
+_HEADER = re.compile(r"""(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:<([\w./+-]+)>|"([\w./+-]+)")\s*(?:/[/*].*)?""", re.S)
 _OTHER_WAYS = re.compile(
     r"__has_include|__has_embed|_Pragma|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
 )
@@ -43,14 +47,18 @@ class Code:
 
 
 def files_fault(source: str) -> str:
-    """Say which file of the judge's machine a source asks for, or ``""``."""
-    spliced = re.sub(r"\\\r?\n", "", source).replace("%:", "#").replace("??=", "#")
-    if found := _OTHER_WAYS.search(spliced):
+    """Say which file of the judge's machine a source asks for, or that it is no text, or ``""``."""
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        return "the source is no text: it has half a character in it"
+    lines = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", source).replace("??/", "\\").replace("??=", "#")
+    spliced = re.sub(r"\\[ \t]*\n", "", lines).replace("%:", "#")
+    if found := _OTHER_WAYS.search(re.sub(r'"\s*"', "", spliced)):  # texts beside each other are one
         return f"{found[0]!r} asks for files of the judge's machine"
-    closed, end, rest = spliced.rpartition("*/")  # behind it no comment ends, and looking for one could take long
-    for found in _DIRECTIVE.finditer(re.sub(r"/\*.*?\*/", " ", closed + end, flags=re.S) + rest):
-        name = re.fullmatch(r'[<"]([\w./+-]+)[>"]\s*(?://.*)?', found[2].strip())
-        if found[1] != "include" or name is None or name[1] not in HEADERS:
+    for found in _DIRECTIVE.finditer(spliced):
+        name = _HEADER.fullmatch(found[2])
+        if found[1] != "include" or name is None or (name[1] or name[2]) not in HEADERS:
             return f"#{found[1]} {found[2].strip()[:60]}: a kernel may include {', '.join(sorted(HEADERS))}"
     return ""
 

@@ -27,6 +27,7 @@ from tilelab.grading.timed import thresholds as numbers
 from tilelab.grading.timed.bundle import (
     Bundle,
     bundle_key,
+    kept_key_of,
     key_of,
     make_bundle,
     number_in,
@@ -142,13 +143,16 @@ class Pending:
         """
         number = number_in(results)
         kept = self._folder / f"{number}.json"
-        if not number.isalnum() or not kept.is_file():
+        if not kept.is_file():
             raise GradingError(f"{str(results)!r} belongs to a bundle that this course did not export")
-        about = json.loads(kept.read_text())
-        measured = read_results(results, bundle_key(key_of(self._folder), number), number)
+        measured = read_results(results, bundle_key(kept_key_of(self._folder), number), number)
         by_student: dict[str, list[dict[str, str]]] = {}
-        for job in about["jobs"].values():
-            by_student.setdefault(job["student"], []).append(job)
+        try:
+            about = json.loads(kept.read_text())
+            for job in about["jobs"].values():
+                by_student.setdefault(job["student"], []).append(job)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise GradingError(f"{str(kept)!r}, which says whose the results are, is damaged: export again") from None
         ledger = Ledger(self._course.api.coursedir, self._course.api.config)
         try:
             ledger.settle(about["assignment"])

@@ -5,7 +5,7 @@ Each outcome is written, signed, as soon as it is there. Started again after a c
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BufferedRandom
 from pathlib import Path
@@ -15,6 +15,7 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed.bundle import Bundle, read_results, result_line
 from tilelab.grading.timed.conductor import Conductor, Effort
 from tilelab.grading.timed.wanted import Measured
+from tilelab.grading.timed.watch import lock
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def run_bundle(
     effort : Effort, optional
         How long to measure.
     waiting : callable
-        Called once if another run holds the device.
+        Called once if another run holds the device or the file.
 
     Raises
     ------
@@ -54,21 +55,22 @@ def run_bundle(
         The device cannot be used, or the file holds results of something else.
     """
     emulated = which == "emulated"
-    found = read_results(results, bundle.key, bundle.number) if results.exists() else {}
-    done = {
-        wanted: measured
-        for wanted, measured in found.items()
-        if measured.outcome != "undecided" and measured.emulated == emulated
-    }
-    for wanted, measured in done.items():
-        yield Ran(wanted, measured, True)
-    waits = [wanted for wanted in bundle.wanted if wanted not in done]
-    if not waits:
-        return
     with ExitStack() as stack:
+        out = stack.enter_context(_held(results, waiting))
+        found = read_results(results, bundle.key, bundle.number)
+        done = {
+            wanted: measured
+            for wanted, measured in found.items()
+            if wanted in bundle.wanted and measured.outcome != "undecided" and measured.emulated == emulated
+        }
+        for wanted, measured in done.items():
+            yield Ran(wanted, measured, True)
+        waits = [wanted for wanted in bundle.wanted if wanted not in done]
+        if not waits:
+            return
         if runner := _sandbox(needed=emulated):
             stack.enter_context(use_runner(runner))
-        out = stack.enter_context(_appending(results))
+        _cut_half_a_line(out)
         conductor = stack.enter_context(Conductor(which, effort, bundle.thresholds.ceilings, waiting))
         for wanted in waits:
             marks = {
@@ -83,14 +85,22 @@ def run_bundle(
             yield Ran(wanted, measured, False)
 
 
-def _appending(results: Path) -> BufferedRandom:
-    """Open a results file to go on; a line that was left half written is cut off."""
-    descriptor = os.open(results, os.O_RDWR | os.O_CREAT, 0o600)
-    opened = os.fdopen(descriptor, "r+b")
-    whole = opened.read().rfind(b"\n") + 1
-    opened.seek(whole)
-    opened.truncate()
-    return opened
+@contextmanager
+def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom]:
+    """Open a results file to go on, made where there is none; another run of the same bundle waits until this ends."""
+    try:
+        opened = os.fdopen(os.open(results, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+    except OSError as error:
+        raise GradingError(f"cannot write {str(results)!r}: {error.strerror}") from None
+    with opened:
+        lock(opened.fileno(), waiting)
+        yield opened
+
+
+def _cut_half_a_line(out: BufferedRandom) -> None:
+    """Go to the end of a results file; a line that was left half written is cut off."""
+    out.seek(out.read().rfind(b"\n") + 1)
+    out.truncate()
 
 
 def _sandbox(needed: bool) -> Runner | None:

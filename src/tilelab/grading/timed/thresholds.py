@@ -5,6 +5,7 @@ where it is smaller than on the one for which the thresholds were chosen, they c
 """
 
 import math
+import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.kernels.ladder import LADDER
 
 FILE = "thresholds.toml"
 LINE = "# ---- devices, measured by `tilelab calibrate`, which writes everything below this line"
+#: What a device can do at most, in its entry: TFLOP/s and TB/s.
+CEILINGS = "fp32_tflops", "copy_tb_s"
 #: A gain below this is too small to grade by, and a spread above that too large.
 LEAST_GAIN, MOST_SPREAD = 1.15, 0.02
 #: Thresholds of a calibrated device are rounded to this, so that they do not hang on a calibration's third figure.
@@ -114,27 +118,67 @@ def read_thresholds(file: Path) -> Thresholds:
 def checked(said: Mapping[str, Any]) -> Thresholds:
     """Return thresholds from plain data, or raise `GradingError` that names what cannot be meant."""
     for name, part in said.items():
-        if name == "device":
-            continue
-        match part:
-            case {"shape": [int(), int(), int()], "own": str(), "against": str()}:
-                pass
-            case _:
-                raise GradingError(f"{FILE}: [{name}] needs shape = [M, N, K], own and against")
-        if "full" in part and not 1 < part.get("half", 0) < part["full"] < part.get("gain", 0):
-            raise GradingError(f"{FILE}: [{name}] needs 1 < half < full < gain")
-    for one in said.get("device", []):
-        if not all(key in one for key in ("name", "date", "fp32_tflops", "copy_tb_s")):
-            raise GradingError(f"{FILE}: a [[device]] is what `tilelab calibrate` writes; run it again")
+        if name != "device":
+            _check_part(name, part)
+    devices = said.get("device", [])
+    if not isinstance(devices, list):
+        raise GradingError(f"{FILE}: a device is a [[device]], in two brackets: run `tilelab calibrate` again")
+    for one in devices:
+        _check_device(one)
     return Thresholds(said)
 
 
+def _check_part(name: str, part: Any) -> None:
+    match part:
+        case {"shape": [int(M), int(N), int(K)], "own": str(own), "against": str(against)} if min(M, N, K) > 0:
+            pass
+        case _:
+            raise GradingError(f"{FILE}: [{name}] needs shape = [M, N, K], own and against")
+    rungs = [rung.name for rung in LADDER]
+    for one in (own, against):
+        if one not in rungs:
+            raise GradingError(f"{FILE}: [{name}] names the kernel {one!r}; the course has {', '.join(rungs)}")
+    if ("full" in part) == ("within" in part):
+        raise GradingError(f"{FILE}: [{name}] needs either full, half and gain, or within")
+    if "full" in part and not 1 < _number(part, "half") < _number(part, "full") < _number(part, "gain") < math.inf:
+        raise GradingError(f"{FILE}: [{name}] needs 1 < half < full < gain")
+    if "within" in part and not 0 < _number(part, "within") < 1:
+        raise GradingError(f"{FILE}: [{name}] needs 0 < within < 1, a share")
+
+
+def _check_device(one: Any) -> None:
+    match one:
+        case {"name": str(), "date": str()} if all(0 < _number(one, what) < math.inf for what in CEILINGS):
+            parts = [part for part in one.values() if isinstance(part, Mapping)]
+            if all(1 < _number(part, "half") < _number(part, "full") < math.inf for part in parts):
+                return
+    raise GradingError(f"{FILE}: a [[device]] is what `tilelab calibrate` writes; run it again")
+
+
+def _number(said: Mapping[str, Any], name: str) -> float:
+    """Return a number, or what no comparison holds for."""
+    value = said.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
 def with_device(file: Path, entry: Mapping[str, Any]) -> None:
-    """Write what was measured on a device into the file; other devices stay, and so does all above the line."""
-    text = file.read_text(encoding="utf-8")
-    kept = [one for one in read_thresholds(file).said.get("device", []) if one["name"] != entry["name"]]
-    head = text.partition(LINE)[0].rstrip() + "\n\n" + LINE + "\n"
-    file.write_text(head + "".join(_as_toml(one) for one in [*kept, entry]), encoding="utf-8")
+    """Write what was measured on a device into the file; other devices stay, and so does all above the line.
+
+    Raises
+    ------
+    GradingError
+        Something else than devices stands below the line, or a device above it.
+    """
+    said = read_thresholds(file)
+    text, _, below = file.read_text(encoding="utf-8").partition(LINE)
+    if "device" in tomllib.loads(text) or tomllib.loads(below).keys() - {"device"}:
+        raise GradingError(f"{file.name}: what follows the line {LINE!r} is written anew, so all else stands above it")
+    kept = [one for one in said.said.get("device", []) if one["name"] != entry["name"]]
+    head = text.rstrip() + "\n\n" + LINE + "\n"
+    draft = file.with_name(f".{file.name}.new")  # whole or not at all: a course reads it meanwhile
+    draft.write_text(head + "".join(_as_toml(one) for one in [*kept, entry]), encoding="utf-8")
+    shutil.copymode(file, draft)
+    draft.replace(file)
 
 
 def _as_toml(entry: Mapping[str, Any]) -> str:

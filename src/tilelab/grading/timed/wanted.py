@@ -184,6 +184,33 @@ def read_measured(data: object) -> Measured:
             "shape": [int(M), int(N), int(K)],
             "samples": list(samples),
             "about": dict(about),
-        }:
+        } if isinstance(device.get("name"), str) and _can_be(samples, outcome == "timed") and _tells(about):
             return Measured(outcome, words, device, (M, N, K), dict(samples), about)
     raise GradingError(f"this is no measurement's outcome: {str(data)!r:.100}")
+
+
+def _can_be(samples: list[Any], timed: bool) -> bool:
+    """Tell whether these are samples: as many of every candidate, three numbers each; two candidates, where timed."""
+    counts = set()
+    for one in samples:
+        match one:
+            case [str(), [_, *_] as taken] if all(_is_sample(times) for times in taken):
+                counts.add(len(taken))
+            case _:
+                return False
+    return len(counts) == 1 and len(samples) > 1 if samples or timed else True
+
+
+def _is_sample(times: object) -> bool:
+    return isinstance(times, list) and len(times) == 3 and all(type(time) in (int, float) for time in times)
+
+
+def _tells(about: Mapping[str, Any]) -> bool:
+    """Tell whether what else was noted has the form that reports read."""
+    clocks, seconds = about.get("clocks", []), about.get("seconds", 0.0)
+    return (
+        all(isinstance(about.get(name, {}), dict) for name in ("dropped", "disagreements", "ceilings"))
+        and isinstance(clocks, list)
+        and all(isinstance(one, dict) and isinstance(one.get("sm_mhz", 0), int) for one in clocks)
+        and isinstance(seconds, int | float)
+    )

@@ -21,6 +21,15 @@ SLOWED = {
 }
 
 
+def lock(descriptor: int, waiting: Callable[[], None]) -> None:
+    """Lock an open file until it is closed by its last holder; call ``waiting`` once if somebody else has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        waiting()
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
 @contextmanager
 def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
     """Hold a device's lock; give its file descriptor, for processes that must hold it too.
@@ -51,11 +60,7 @@ def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> It
     try:
         if stat.S_IMODE(os.fstat(held).st_mode) != 0o666 and os.fstat(held).st_uid == os.getuid():
             os.fchmod(held, 0o666)  # another user of this machine takes the same lock
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(held, fcntl.LOCK_EX)
+        lock(held, waiting)
         yield held
     finally:
         os.close(held)
@@ -112,7 +117,12 @@ class Watch:
 
     def driver(self) -> str:
         """Return the driver's version."""
-        return "" if self._nvml is None else str(self._nvml.nvmlSystemGetDriverVersion())
+        if self._nvml is None:
+            return ""
+        try:
+            return str(self._nvml.nvmlSystemGetDriverVersion())
+        except self._nvml.NVMLError:
+            return ""
 
     def others(self, ours: set[int], patience: float = 2.0) -> int:
         """Return how many processes on the GPU are not among ours.
@@ -124,7 +134,11 @@ class Watch:
             return 0
         end = time.monotonic() + patience
         while True:
-            running = {int(one.pid) for one in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)}
+            try:
+                listed = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)
+            except self._nvml.NVMLError:
+                return 0  # a device that does not tell: what disturbs it widens the interval all the same
+            running = {int(one.pid) for one in listed}
             extra = len(running - ours) if running & ours or not ours else max(0, len(running) - len(ours))
             if not extra or time.monotonic() > end:
                 return extra
