@@ -72,11 +72,14 @@ def command(
             assignment, students, force, workers or cores, sandboxed=not no_sandbox, question=question
         )
         try:
-            results = _watched(graded, assignment, len(students))
+            results = _watched(graded, assignment, len(students), quiet=as_json)
         except KeyboardInterrupt:
             for library in ["asyncio", "distributed"]:  # they would tell of what was cut short, at length
                 logging.getLogger(library).setLevel(logging.CRITICAL)
+            busy = opened.at_work()
             graded.close()
+            if busy:
+                click.echo(visible(f"at work when it was stopped: {', '.join(busy)}"), err=True)
             done = opened.graded(assignment, students, sandboxed=not no_sandbox)
             click.echo(visible(_stopped(done, len(students), force)), err=True)
             sys.exit(INTERRUPTED)
@@ -164,8 +167,8 @@ def _stopped(done: list[str], total: int, force: bool) -> str:
     return f"stopped: {len(done)} of {total} submissions are graded and recorded{names}; {rerun} goes on with the rest"
 
 
-def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["Result"]:
-    """Gather the results under a progress bar, which goes to the terminal's error stream; sorted by student."""
+def _watched(graded: Iterable["Result"], assignment: str, total: int, quiet: bool) -> list["Result"]:
+    """Gather the results under a progress bar on the error stream, or with a line for each off a terminal; sorted."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -180,6 +183,9 @@ def _watched(graded: Iterable["Result"], assignment: str, total: int) -> list["R
             if interrupted:
                 raise KeyboardInterrupt
             results.append(result)
+            if not console.is_terminal and total > 1 and not quiet:
+                line = f"{len(results)} of {total}: {result.student}: {result.net:g} of {result.points:g}"
+                click.echo(visible(line), err=True)
             progress.update(task, advance=1, description=escape(visible(f"grading {assignment}: {result.student}")))
     return sorted(results, key=lambda result: result.student)
 

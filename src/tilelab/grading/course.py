@@ -139,6 +139,7 @@ class Course:
         config.merge(Config(CourseDirectory={"root": str(self.root)}))
         self.api = NbGraderAPI(config=config)
         self.policy = read_policy(self.root / FILE)
+        self._farm: Farm | None = None
 
     @contextmanager
     def gradebook(self) -> Iterator[Any]:
@@ -193,6 +194,10 @@ class Course:
                 )
             return [only]
         return found
+
+    def at_work(self) -> list[str]:
+        """Return whose submissions are being graded now, sorted."""
+        return sorted({job.student for job in self._farm.at_work()}) if self._farm else []
 
     def left_out(self, assignment: str) -> list[str]:
         """Return folders that hold the assignment and whose names nbgrader takes for nobody's, sorted."""
@@ -304,6 +309,7 @@ class Course:
             if sandboxed:
                 self.require_sandbox()
             with Farm(min(workers, len(waiting))) as farm:
+                self._farm = farm
                 for job in self._jobs(assignment, waiting, sandboxed, question):
                     farm.start(work, job)
                 for function, argument, outcome in farm.done():

@@ -39,6 +39,7 @@ class Farm:
         self._cluster: Any = None
         self._gathering: Any = None
         self._given: dict[Any, tuple[Callable[[Any], Any], Any]] = {}
+        self._now: list[Any] = []
         self._here: deque[tuple[Callable[[Any], Any], Any]] = deque()
         if workers > 1 or scheduler is not None:
             self._connect(workers, scheduler)
@@ -49,7 +50,15 @@ class Farm:
         from distributed.utils import get_mp_context
 
         # Workers are forked from a process that has imported everything once.
-        self._stack.enter_context(dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}))
+        self._stack.enter_context(
+            dask.config.set(
+                {
+                    "distributed.worker.multiprocessing-method": "forkserver",
+                    # A worker holds what it works on and nothing else: where it is lost, nobody else is blamed.
+                    "distributed.scheduler.worker-saturation": 1.0,
+                }
+            )
+        )
 
         if scheduler is None:
             get_mp_context()  # sets what is imported in advance, once; here more is
@@ -73,11 +82,14 @@ class Farm:
 
     def __exit__(self, error: object, *_: object) -> None:
         """Send the workers home; where something stopped the work, at once."""
+        if error is not None:
+            self._now = self.at_work()  # for who asks what was stopped
         if error is not None and self._cluster is not None:
             for nanny in self._cluster.workers.values():
                 with suppress(ProcessLookupError, TypeError):  # one that is gone already
                     os.kill(nanny.pid, signal.SIGKILL)  # what it was at is not recorded, and its kernel ends with it
         self._stack.close()
+        self._cluster = None
         if self._client is None:
             close_kernels()
 
@@ -90,6 +102,13 @@ class Farm:
         self._given[future] = (function, argument)
         self._gathering.add(future)
 
+    def at_work(self) -> list[Any]:
+        """Return the arguments of what is being done now."""
+        if self._cluster is None:
+            return list(self._now)
+        keys = {task.key for worker in self._cluster.scheduler.workers.values() for task in worker.processing}
+        return [argument for future, (_, argument) in self._given.items() if future.key in keys]
+
     def done(self) -> Iterator[tuple[Callable[[Any], Any], Any, Any]]:
         """Yield (function, argument, result) as things are done, also those started meanwhile.
 
@@ -97,6 +116,7 @@ class Farm:
         """
         while self._here:
             function, argument = self._here.popleft()
+            self._now = [argument]
             try:
                 result = function(argument)
             except Exception as error:
