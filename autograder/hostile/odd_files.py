@@ -180,9 +180,11 @@ CASES: dict[str, Case] = {
     "closed_files": beside(closed),
     "odd_names": beside(lambda folder: [(folder / name).touch() for name in ("-rf", "a\nb", "$(id)", "*", " ")]),
     "timestamp_garbled": beside(
-        lambda folder: (folder / "timestamp.txt").write_bytes(b"\xff<b>"), "counts as handed in"
+        lambda folder: (folder / "timestamp.txt").write_bytes(b"\xff<b>"), "the time at which it was written counts"
     ),
-    "timestamp_a_pipe": beside(lambda folder: os.mkfifo(folder / "timestamp.txt"), "counts as handed in"),
+    "timestamp_a_pipe": beside(
+        lambda folder: os.mkfifo(folder / "timestamp.txt"), "the time at which it was written counts"
+    ),
     # files that a kernel may load
     "module_of_the_kernel": beside(python_files("ipykernel_launcher.py"), "ran without them"),
     "modules_of_python": beside(python_files("random.py", "queue.py", "json.py", "zmq.py", "tilelab.py", "numpy.py")),
