@@ -46,7 +46,8 @@ s = socket.socket(socket.AF_UNIX); s.connect("\\0" + about['nameless']); escaped
     "trace another process": """
 child = subprocess.Popen(['sleep', '5'])
 if call(101, 16, child.pid, 0, 0) == 0: escaped()
-child.kill()""",
+os.kill(child.pid, signal.SIGKILL)  # Popen.kill takes a traced child that stopped for one that has ended
+os.waitpid(child.pid, 0)""",
     "read another process's memory": """
 class Vector(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 here, there = ctypes.create_string_buffer(8), ctypes.create_string_buffer(b"12345678")
@@ -171,7 +172,10 @@ def fault_of(name: str, about: dict[str, Any]) -> str:
     """Make an attempt, outside too where that does no harm; return what is wrong, or ``""`` where it was held."""
     if name in ALSO_OUTSIDE:
         argv = command(ALSO_OUTSIDE[name], about)
-        outside = subprocess.run(argv, capture_output=True, text=True, check=False)
+        try:
+            outside = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
+        except subprocess.TimeoutExpired:
+            return "the attempt does not end outside"
         if "ESCAPED" not in outside.stdout:
             return f"the attempt fails outside too: {outside.stderr[-300:]}"
     done = run(command(ATTEMPTS[name], about), limits=Limits(seconds=20))
