@@ -8,11 +8,11 @@ What it does not find: writes past the end of a local array through a pointer, o
 the next; a static shared array overrun by more than 16 KiB; a barrier inside a device function that two branches call;
 a race that needs a path which this launch does not take; a missing ``__threadfence()`` between a write and the atomic
 that announces it (threads here take turns, so nothing is ever reordered); blocks that meet at one atomic, where another
-would be needed to order what they share (any two atomics count); a write to a ``__constant__`` variable. It reports as
-a race what a lock of atomics orders, which it does not follow, and threads that store the same value. Lanes of a warp
-operation's mask that have ended count as having left, as CUDA allows; taking a value from one of them is found. A
-thread that has returned is missed at a ``__syncthreads()`` that others still reach: that is reported, though GPUs from
-sm_70 on mostly let it pass.
+would be needed to order what they share (between blocks any two atomics count, within a block two of one address, as
+locks need it). Where atomics alone kept accesses from racing, a second run goes through blocks and threads backwards.
+It reports as a race threads that store the same value. Lanes of a warp operation's mask that have ended count as having
+left, as CUDA allows; taking a value from one of them is found. A thread that has returned is missed at a
+``__syncthreads()`` that others still reach: that is reported, though GPUs from sm_70 on mostly let it pass.
 
 Where arithmetic is not a GPU's: casts such as ``(int)3e9f``, ``(int)NAN`` and ``(unsigned)-1.f`` do what the CPU does
 (a GPU saturates, and makes 0 of a NaN; ``__float2int_rn`` and its kind do so here too); shifts by the width or more
@@ -25,7 +25,8 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -87,7 +88,7 @@ exec "$0" kernel.s -o kernel.so {" ".join(_LINK)}
 """
 #: What a kernel may have from outside: the emulator's own, mathematics, memory and printing.
 _DEVICE = re.compile(
-    r"tilelab_(?!switch)\w+|__(?:start|stop)_tilelab_shared|__tsan_\w+|__ubsan_handle_\w+|_GLOBAL_OFFSET_TABLE_"
+    r"tilelab_(?!switch)\w+|__tsan_\w+|__ubsan_handle_\w+|_GLOBAL_OFFSET_TABLE_"
     r"|_ITM_\w+|__gmon_start__|__cxa_\w+|__gxx_\w+|_Unwind_\w+|_Z(?:TV|TI|TS|nw|na|dl|da)\w*|__stack_chk_fail"
     r"|mem(?:cpy|set|move|cmp)|str(?:len|n?cmp)|(?:__)?v?printf(?:_chk)?|puts|putchar|malloc|free|clock|l?l?abs"
     r"|(?:__)?(?:a?(?:sin|cos|tan)h?|atan2|sincos|sqrt|cbrt|hypot|expm1|exp(?:2|10)?|log(?:2|10|1p|b)?|pow(?:10)?|fma"
@@ -100,14 +101,15 @@ _DEVICE = re.compile(
 class Library:
     """A kernel built for emulation.
 
-    ``shared`` are its static shared arrays and ``device`` its ``__device__`` variables (name, offset, bytes), ``unset``
-    the local variables that a checked build saw read before they are set (line, name). ``most_threads`` is what its
-    ``__launch_bounds__`` allows a block; 0 without.
+    ``shared`` are its static shared arrays, ``device`` its ``__device__`` variables and ``constants`` its
+    ``__constant__`` ones (name, offset, bytes), ``unset`` the local variables that a checked build saw read before they
+    are set (line, name). ``most_threads`` is what its ``__launch_bounds__`` allows a block; 0 without.
     """
 
     code: bytes
     shared: tuple[tuple[str, int, int], ...]
     device: tuple[tuple[str, int, int], ...]
+    constants: tuple[tuple[str, int, int], ...]
     unset: tuple[tuple[int, str], ...]
     most_threads: int
     checked: bool
@@ -124,6 +126,14 @@ class Emulation:
 
     printed: str
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class _Run(Emulation):
+    """One process: also its memory at the end, and whether atomics alone kept some of its accesses from racing."""
+
+    memory: bytes
+    leaned: bool
 
 
 @lru_cache
@@ -171,7 +181,7 @@ def runtime() -> bytes:
         return file.read_bytes()
     sources = {name: (HERE / name).read_bytes() for name in RUNTIME_SOURCES}
     units = [name for name in RUNTIME_SOURCES if name.endswith(".cpp")]
-    built = run(Task([path, "-O2", "-rdynamic", *units, "-o", "runtime", "-ldl"], sources, ["runtime"]))
+    built = run(Task([path, "-O3", "-rdynamic", *units, "-o", "runtime", "-ldl"], sources, ["runtime"]))
     if built.code:
         raise BuildError(f"the emulator itself does not compile here: {built.stderr.strip()[:400]}", built.stderr)
     keep(file, built.files["runtime"])
@@ -211,16 +221,14 @@ def build(
     code, facts = folder / f"{key}.so", folder / f"{key}.json"
     if code.exists() and facts.exists():
         *lists, most = json.loads(facts.read_text())
-        shared, variables, unset = (tuple(map(tuple, part)) for part in lists)
-        return Library(code.read_bytes(), shared, variables, unset, most, checked)
+        shared, variables, constants, unset = (tuple(map(tuple, part)) for part in lists)
+        return Library(code.read_bytes(), shared, variables, constants, unset, most, checked)
     # Macros come after our header, so that they mean nothing in it.
     macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
     bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
     text = (
         f'{macros}#line 1 "{FILE}"\n{for_emulation(source)}\n{checks(declared)}'
         f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'
-        'extern "C" __attribute__((weak)) char __start_tilelab_shared[], __stop_tilelab_shared[];\n'
-        "char* tilelab_span[] __attribute__((used)) = {__start_tilelab_shared, __stop_tilelab_shared};\n"
         f'extern "C" void tilelab_entry(void** tilelab_given) {{ tilelab_call(&{name}, tilelab_given); }}\n'
     )
     flags = [
@@ -246,14 +254,15 @@ def build(
         raise explain_unemulated(explain(built.stderr, source, "g++"), source)
     if "kernel.so" not in built.files:
         raise BuildError(f"the kernel takes more than {LARGEST >> 20} MiB once it is built: make its variables smaller")
-    listed = run(Task(["nm", "-S", "kernel.so"], {"kernel.so": built.files["kernel.so"]})).stdout
+    listed = run(Task(["nm", "-f", "sysv", "kernel.so"], {"kernel.so": built.files["kernel.so"]})).stdout
     if len(listed) >= Limits().output // 2:  # of a longer list only the beginning would be seen
         raise BuildError("the source makes more functions and variables than a kernel can need")
-    symbols = listed.splitlines()
-    _only_device_code([line.split()[-1] for line in symbols if line.startswith(" ")])
-    shared, variables, most = _variables([line for line in symbols if line and not line.startswith(" ")])
-    library = Library(built.files["kernel.so"], shared, variables, _unset(built.stderr), most, checked)
-    keep(facts, json.dumps([library.shared, library.device, library.unset, library.most_threads]).encode())
+    symbols = [[field.strip() for field in line.split("|")] for line in listed.splitlines() if line.count("|") == 6]
+    _only_device_code([name for name, value, *_ in symbols if not value])
+    shared, variables, constants, most = _variables([symbol for symbol in symbols if symbol[1]])
+    library = Library(built.files["kernel.so"], shared, variables, constants, _unset(built.stderr), most, checked)
+    lists = [library.shared, library.device, library.constants, library.unset]
+    keep(facts, json.dumps([*lists, library.most_threads]).encode())
     keep(code, library.code)
     return library
 
@@ -279,27 +288,33 @@ def _unset(log: str) -> tuple[tuple[int, str], ...]:
     return tuple(dict.fromkeys((declared.get(name, int(line)), name) for line, name in used))
 
 
-def _variables(listed: Sequence[str]) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[str, int, int], ...], int]:
-    """Static shared arrays of a library, its other variables, and the most threads of a block, from its symbols.
+Variables = tuple[tuple[str, int, int], ...]
+
+
+def _variables(symbols: Sequence[Sequence[str]]) -> tuple[Variables, Variables, Variables, int]:
+    """Static shared arrays, other variables, constants, and the most threads of a block, from a library's symbols.
 
     Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
     drops a section attribute inside a template, so the section alone does not tell.)
+
+    Parameters
+    ----------
+    symbols
+        Name, value, class, type, size, line and section of each, as ``nm -f sysv`` lists them.
     """
-    symbols, most = [], 0
-    bounds = {"__start_tilelab_shared": 0, "__stop_tilelab_shared": 0}
-    for line in listed:
-        fields = line.split(maxsplit=3)
-        if fields[-1] in bounds:
-            bounds[fields[-1]] = int(fields[0], 16)
-        if fields[-1] == _MOST_THREADS:
-            most = int(fields[1], 16)
-        if len(fields) == 4 and fields[2] in "bBdDuV" and not fields[3].startswith("tilelab_"):
-            symbols.append((fields[3], int(fields[0], 16), int(fields[1], 16)))
-    low, high = bounds.values()
-    kinds: tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]] = [], []
-    for symbol, offset, size in symbols:
-        kinds[0 if symbol.startswith("_ZZ") or low <= offset < high else 1].append((_plain(symbol), offset, size))
-    return tuple(kinds[0]), tuple(kinds[1]), most
+    most = 0
+    shared: list[tuple[str, int, int]] = []
+    device: list[tuple[str, int, int]] = []
+    constants: list[tuple[str, int, int]] = []
+    for name, value, letter, _, size, _, section in symbols:
+        if name == _MOST_THREADS:
+            most = int(size, 16)
+        if not size or letter not in "bBdDuV" or name.startswith("tilelab_"):
+            continue
+        local = name.startswith("_ZZ") or section == "tilelab_shared"
+        kind = constants if section.startswith("tilelab_constant") else shared if local else device
+        kind.append((_plain(name), int(value, 16), int(size, 16)))
+    return tuple(shared), tuple(device), tuple(constants), most
 
 
 def _plain(symbol: str) -> str:
@@ -344,8 +359,8 @@ def launch(
     chip
         Whose limits hold.
     order, seed
-        In which order the threads of a block take their turns: ``forward``, ``reverse`` or ``shuffled`` (by ``seed``).
-        A right kernel does not notice.
+        In which order the threads of a block take their turns: ``forward``, ``reverse`` (and so do the blocks) or
+        ``shuffled`` (by ``seed``). A right kernel does not notice.
     seconds
         After so long the process is ended.
     twin
@@ -375,7 +390,6 @@ def launch(
         "grid {} {} {}".format(*grid),
         "block {} {} {}".format(*block),
         f"dynamic {dynamic_shared}",
-        f"order {ORDERS.index(order)} {seed}",
         *(f"array {at} {a.bytes} {a.itemsize} {(a.name or '?')[:63]}" for a, at in zip(arrays, offsets, strict=True)),
     ]
     for argument in arguments:
@@ -383,16 +397,38 @@ def launch(
             job.append(f"pointer {arrays.index(argument)}")
         else:
             job.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
-    printed, after, findings = _run(library, source, job, memory, grid, block, seconds)
+
+    def go(library: Library, order: str, seconds: float) -> _Run:
+        ordered = [f"order {ORDERS.index(order)} {seed}", *job]
+        return _run(library, source, ordered, memory, grid, block, seconds)
+
+    start = time.monotonic()
+    done = go(library, order, seconds)
+    findings, after = done.findings, done.memory
     if not findings:
         guards.look(memory, after, arrays, offsets)
     if twin and not findings:
-        findings = _unset_arrays(source, after, _run(twin, source, job, memory, grid, block, seconds)[1])
+        findings = _unset_arrays(source, after, go(twin, order, seconds).memory)
+    if done.leaned and not findings:
+        # What one order of turns put behind an atomic, another may not.
+        taken = time.monotonic() - start
+        findings = _races(go, library, "forward" if order == "reverse" else "reverse", min(seconds, 2 * taken + 2))
     for array, at in zip(arrays, offsets, strict=True):
         content = after[at : at + array.bytes]
         if content != memory[at : at + array.bytes]:
             store(array, content)
-    return Emulation(printed, findings)
+    return Emulation(done.printed, findings)
+
+
+def _races(
+    go: Callable[[Library, str, float], _Run], library: Library, order: str, seconds: float
+) -> tuple[Finding, ...]:
+    """The races that show with another order of turns; what else goes wrong there may be the order's own fault."""
+    try:
+        findings: Sequence[object] = go(library, order, seconds).findings
+    except KernelFault as fault:
+        findings = fault.findings
+    return tuple(one for one in findings if isinstance(one, Finding) and one.kind == "race")
 
 
 def _run(
@@ -403,14 +439,15 @@ def _run(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     seconds: float,
-) -> tuple[str, bytes, tuple[Finding, ...]]:
-    """One process: what it printed, its memory at the end, and what was found. Raises what stopped it."""
+) -> _Run:
+    """One process, to its end. Raises what stopped it."""
     token = secrets.token_hex(16)
     lines = [
         f"checked {int(library.checked)}",
         f"token {token}",
         *(f"shared {offset} {size} {name}" for name, offset, size in library.shared),
         *(f"device {offset} {size} {name}" for name, offset, size in library.device),
+        *(f"constant {offset} {size} {name}" for name, offset, size in library.constants),
         *job,
     ]
     files = {"runtime": runtime(), "kernel.so": library.code, "job": "\n".join(lines).encode(), "memory": bytes(memory)}
@@ -444,7 +481,7 @@ def _run(
         )
     if len(done.files.get("memory", b"")) != len(memory):
         raise KernelFault("the kernel took away the memory that its arrays lie in")
-    return done.stdout, done.files["memory"], findings
+    return _Run(done.stdout, findings, done.files["memory"], "\nleaned\n" in report)
 
 
 def _unset_arrays(source: str, nonsense: bytes, zeros: bytes) -> tuple[Finding, ...]:

@@ -173,7 +173,8 @@ class Kernel:
             Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds, local
             arrays nobody set. What it does not find: :mod:`tilelab.cudacpp.emulation`.
         order, seed
-            In which order the threads take their turns: ``forward``, ``reverse`` or ``shuffled``.
+            In which order the threads of a block take their turns: ``forward``, ``reverse`` (and so do the blocks)
+            or ``shuffled``.
         seconds
             After so long the kernel counts as endless.
         """

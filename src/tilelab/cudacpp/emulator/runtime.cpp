@@ -128,6 +128,11 @@ extern "C" unsigned tilelab_active() {
     return mask;
 }
 
+// Behind every atomic it is the others' turn: some may wait for just this one, and who is not kept away may come between.
+extern "C" void tilelab_turn() {
+    if (fibre_now) resume_scheduler();
+}
+
 extern "C" void tilelab_absent(At at, int lane) { check_absent(at, lane); }
 extern "C" void tilelab_trap(int line) { stop_at(line, "__trap() was called"); }
 extern "C" void tilelab_assert(int line, const char* what) { stop_at(line, "assert(%s) failed", what); }
@@ -295,11 +300,11 @@ static void crashed(int signal, siginfo_t* info, void* context) {
     _exit(3);
 }
 
-static void add(Arrays& arrays, const char* name, char* begin, size_t bytes, size_t element) {
+static void add(Arrays& arrays, const char* name, char* begin, size_t bytes, size_t element, bool constant = false) {
     if (arrays.count == 256) give_up("more than 256 arrays of one kind");
     Array& array = arrays.list[arrays.count++];
     strncpy(array.name, name, sizeof array.name - 1);
-    array.begin = begin, array.bytes = bytes, array.element = element;
+    array.begin = begin, array.bytes = bytes, array.element = element, array.constant = constant;
     if (!arrays.begin || begin < arrays.begin) arrays.begin = begin;
     if (begin + bytes > arrays.end) arrays.end = begin + bytes;
 }
@@ -361,7 +366,9 @@ static void read_job() {
         if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
         if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);
         if (is("shared") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.shared, name, job.library + a, b, 1);
-        if (is("device") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.device, name, job.library + a, b, 1);
+        const bool constant = is("constant");
+        if ((constant || is("device")) && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3))
+            add(job.device, name, job.library + a, b, 1, constant);
         if (is("value") && arguments < 64) {
             read = fscanf(file, "%lx", &a) == 1;
             scalars[arguments] = a, argument_pointers[arguments] = &scalars[arguments], ++arguments;
@@ -378,6 +385,31 @@ static void read_job() {
     free(text);
     // The guards before the first and behind the last array are theirs too.
     job.given.begin = memory, job.given.end = memory + bytes;
+}
+
+// Constants as they were: who has changed one.
+static char* constants_now() {
+    size_t bytes = 1;
+    for (int i = 0; i < job.device.count; ++i) bytes += job.device.list[i].bytes;
+    char *copy = (char*)malloc(bytes), *end = copy;
+    for (int i = 0; i < job.device.count; ++i) {
+        const Array& one = job.device.list[i];
+        if (one.constant) end = (char*)memcpy(end, one.begin, one.bytes) + one.bytes;
+    }
+    return copy;
+}
+static void look_at_constants(const char* before) {
+    for (int i = 0; i < job.device.count; ++i) {
+        const Array& one = job.device.list[i];
+        for (size_t at = 0; one.constant && at < one.bytes; ++at, ++before) {
+            if (one.begin[at] == *before) continue;
+            char where[160];
+            describe(where, sizeof where, one.begin + at);
+            finding("constant", 0, "%s", where);
+            before += one.bytes - at;
+            break;
+        }
+    }
 }
 
 int main() {
@@ -402,10 +434,16 @@ int main() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
     check_start();
-    for (unsigned z = 0; z < job.grid[2]; ++z)
-        for (unsigned y = 0; y < job.grid[1]; ++y)
-            for (unsigned x = 0; x < job.grid[0]; ++x, ++block_now) run_block({x, y, z});
+    const char* const constants = constants_now();
+    const auto [wide, high, deep] = job.grid;
+    const size_t blocks = (size_t)wide * high * deep;
+    for (size_t turn = 0; turn < blocks; ++turn) {
+        block_now = (unsigned)(job.order == 1 ? blocks - 1 - turn : turn);
+        run_block({block_now % wide, block_now / wide % high, block_now / wide / high});
+    }
+    fibre_now = nullptr;
+    if (!job.checked) look_at_constants(constants);
     fflush(stdout);
-    finished();
+    finished(check_leaned());
     return 0;
 }

@@ -9,7 +9,7 @@ struct Thread { Index thread, block, block_dim, grid_dim; };
 // The same as TilelabAt.
 struct At { int line, number; };
 
-struct Array { char name[64]; char* begin; size_t bytes, element; };
+struct Array { char name[64]; char* begin; size_t bytes, element; bool constant; };
 // Arrays of one kind, and the memory from the first to the last of them.
 struct Arrays {
     Array list[256];
@@ -20,7 +20,7 @@ struct Arrays {
 
 struct Job {
     unsigned grid[3], block[3], dynamic_bytes, order_seed;
-    int order;  // 0 forward, 1 reverse, 2 shuffled
+    int order;  // 0 forward, 1 reverse (blocks too), 2 shuffled
     bool checked;
     char token[64];  // what the report of a run that reached its end closes with
     char* library;   // where kernel.so lies
@@ -45,7 +45,7 @@ extern unsigned warp_phase[];  // warp operations that each warp has passed
 [[noreturn]] void stop_at(int line, const char* format, ...);
 // `code` is an offset in kernel.so, or minus a line of the source, or 0.
 void finding(const char* kind, long code, const char* format, ...);
-void finished();
+void finished(bool leaned);
 int open_report();
 
 // confine.cpp
@@ -56,6 +56,7 @@ long code_offset(const void* code);  // of a return address
 
 // check.cpp
 void check_start();
+bool check_leaned();  // whether atomics alone kept some accesses from being races
 void check_block_start();
 void check_barrier();
 void check_warp(unsigned warp);

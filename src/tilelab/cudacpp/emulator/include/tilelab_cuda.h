@@ -15,7 +15,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
@@ -27,6 +26,10 @@
 #else
 #define __shared__ static __attribute__((section("tilelab_shared"), used))
 #endif
+// In a section of its own each, which tells what a kernel may only read.
+#define TILELAB_TEXT_(x) #x
+#define TILELAB_TEXT(x) TILELAB_TEXT_(x)
+#define __constant__ __attribute__((section("tilelab_constant_" TILELAB_TEXT(__COUNTER__))))
 #define __CUDA_ARCH__ 900
 #define __CUDACC__ 1
 #define TILELAB_EMULATION 1
@@ -60,6 +63,7 @@ void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
 void tilelab_atomic(const volatile void* address, size_t bytes, int line);  // tells the checker
+void tilelab_turn();  // lets the other threads go on
 void tilelab_trap(int line);
 void tilelab_assert(int line, const char* what);
 }
@@ -195,6 +199,7 @@ template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F ne
     tilelab_atomic(p, sizeof(T), line);
     const T old = *(volatile T*)p;
     *(volatile T*)p = next(old);
+    tilelab_turn();
     return old;
 }
 // The operand takes no part in deduction, so atomicAdd(&x, 1) works for an unsigned x as it does in CUDA.
