@@ -15,7 +15,7 @@ import torch
 
 from tilelab.kernels.ladder import LADDER, Rung
 from tilelab.kernels.shapes import SIDES, all_shapes
-from tilelab.kernels.verify import UNIT_ROUNDOFF, gamma
+from tilelab.kernels.verify import allowance
 from tilelab.measure.records import conclude, target, where_gpu
 
 GUARD = 1024
@@ -68,7 +68,7 @@ def main(as_json: bool, record: Path | None, sides: str) -> None:
         a = torch.rand(m, k, device="cuda", generator=generator) * 2 - 1
         b = torch.rand(k, n, device="cuda", generator=generator) * 2 - 1
         exact = a.double() @ b.double()
-        allowed = gamma(k, UNIT_ROUNDOFF["float32"]) * (a.double().abs() @ b.double().abs()) + 1e-38
+        allowed = allowance(a.double(), b.double(), torch, around_zero=True)
         for rung in LADDER:
             wrong = trouble(rung, a, b, 1 if number % 5 == 4 else 0, exact, allowed)
             if wrong:
