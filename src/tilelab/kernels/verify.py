@@ -168,7 +168,7 @@ def fault_of_random_product(C: Any, A: Any, B: Any, random: Any, xp: Any) -> str
         ``numpy``, or ``cupy`` for arrays on a GPU.
     """
     (M, K), N = A.shape, B.shape[1]
-    x = xp.where(random.random(N) < 0.5, -1.0, 1.0)
+    x = xp.where(random.random(N) < 0.5, -1.0, 1.0).astype(xp.float64)
     squares = (A.astype(xp.float64) ** 2) @ (B.astype(xp.float64) ** 2).sum(1)
     off = abs(C.astype(xp.float64) @ x - A.astype(xp.float64) @ (B.astype(xp.float64) @ x))
     right = off <= _usual(K) * xp.sqrt(squares) + _TINY * N  # what is not a number is not right
