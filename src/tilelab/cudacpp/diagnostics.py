@@ -1,5 +1,6 @@
 """Compilers' messages, cut down to what a learner needs: the first error, at the learner's own line."""
 
+import math
 import re
 
 from tilelab.cudacpp.errors import BuildError
@@ -74,7 +75,9 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
         own = [(int(named[1] or named[2]), all_errors[0][2])]
     if own:
-        line, what = own[0]
+        # A parameter of an unknown type: compilers first say something else of it.
+        unclear = len(own) > 1 and re.search(r"declared void|incomplete type \"?void", own[0][1])
+        line, what = own[1 if unclear else 0]
         line = _where_a_semicolon_is_missing(source, line, what)
         brace = _where_a_brace_is_missing(source) if re.search(_BRACES, log) else None
         if brace:
@@ -84,6 +87,7 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
             what = _remedy(next(name for name in wanted.groups() if name))
         frame = re.search(r"frame size of (\d+) bytes is larger than (\d+)", what)
         if frame:
+            line = _where_the_largest_array_is(source, line)
             what = f"local arrays of {frame[1]} bytes a thread; emulation has room for {frame[2]}"
         if len(what) > LONGEST:  # templates: the types alone can fill pages
             what = what[:LONGEST] + " … (.log holds the rest)"
@@ -111,6 +115,17 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
     )
     return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", whole)
+
+
+def _where_the_largest_array_is(source: str, end: int) -> int:
+    """The line of the largest local array up to a line, as far as numbers in the text tell; else that line."""
+    most, at = 0, end
+    for number, text in enumerate(without_comments(source).splitlines()[:end], 1):
+        for declared in re.finditer(r"\w\s+\w+\s*((?:\[[^\]]{1,80}\]){1,4})\s*[;,=]", text):
+            extents = [int(digits) for digits in re.findall(r"\d{1,9}", declared[1])]
+            if "__shared__" not in text and math.prod(extents) > most:
+                most, at = math.prod(extents), number
+    return at
 
 
 def _where_a_semicolon_is_missing(source: str, line: int, what: str) -> int:

@@ -38,7 +38,7 @@ from tilelab.cudacpp.errors import READING, BuildError, KernelFault, LaunchError
 from tilelab.cudacpp.findings import Finding, read_report
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
 from tilelab.cudacpp.signature_check import checks
-from tilelab.cudacpp.source import Declaration, excerpt, for_emulation, unset_arrays
+from tilelab.cudacpp.source import Declaration, excerpt, first_value_of_shared, for_emulation, unset_arrays
 from tilelab.cudacpp.unemulated import explain_unemulated, why_unemulated
 from tilelab.hardware.limits import Capability, launch_problems
 
@@ -55,7 +55,15 @@ RUNTIME_SOURCES = ("runtime.cpp", "report.cpp", "check.cpp", "confine.cpp", "run
 LARGEST = 32 * 1024**2
 ORDERS = ("forward", "reverse", "shuffled")
 
-_COMMON = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-fno-math-errno", "-fno-threadsafe-statics"]
+_COMMON = [
+    "-std=c++17",
+    "-fPIC",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fno-threadsafe-statics",
+]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
 _COMMON += ["-Werror=frame-larger-than=98304", "-fstack-clash-protection"]
 # Local variables that nobody sets hold nonsense, or zeros in the build that shows whether that makes a difference.
@@ -226,6 +234,12 @@ def build(
     # Macros come after our header, so that they mean nothing in it.
     macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
     bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
+    given = first_value_of_shared(source)
+    if given:
+        raise BuildError(
+            f"line {given}: {excerpt(source, given)}\na __shared__ variable cannot have a first value: let one thread "
+            f"store it, then __syncthreads()\n\n{excerpt(source, given, 1)}"
+        )
     text = (
         f'{macros}#line 1 "{FILE}"\n{for_emulation(source)}\n{checks(declared)}'
         f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'

@@ -11,8 +11,8 @@ from tilelab.cudacpp import emulation
 from tilelab.cudacpp.arguments import Argument, Array, bind
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
-from tilelab.cudacpp.source import Declaration, Parameter, declaration, unset_arrays
-from tilelab.hardware.limits import Capability, capability
+from tilelab.cudacpp.source import DTYPES, Declaration, Parameter, declaration, unset_arrays
+from tilelab.hardware.limits import Capability, HardwareError, capability
 
 BACKENDS = ("nvrtc", "nvcc")
 
@@ -78,7 +78,29 @@ class Kernel:
                 )
         if self.backend not in BACKENDS:
             raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")
+        self._check_macros()
+        if isinstance(self.options, str) or not all(isinstance(option, str) for option in self.options):
+            raise BuildError(
+                f"options is {brief(self.options)}; a list of texts is needed, such as ['--use_fast_math']"
+            )
+        if isinstance(self.alignment, bool) or not isinstance(self.alignment, int) or self.alignment < 1:
+            raise LaunchError(f"alignment is {brief(self.alignment)}; a whole number of bytes from 1 on is needed")
+        try:
+            _ = self.chip
+        except HardwareError as error:
+            raise BuildError(f"device={self.device!r}: {error}") from None
         _ = self.parameters
+
+    def _check_macros(self) -> None:
+        """Refuse what no ``#define`` can hold."""
+        if not isinstance(self.defines, Mapping):
+            raise BuildError(f"defines is {brief(self.defines)}; a dict is needed, such as {{'TILE': 16}}")
+        for name, value in self.defines.items():
+            word = name.partition("(")[0] if isinstance(name, str) else ""
+            if not (word.isascii() and word.isidentifier()) or word in DTYPES:
+                raise BuildError(f"defines has {brief(name)}, which cannot be the name of a macro")
+            if "\n" in str(value):
+                raise BuildError(f"defines gives {name} the value {brief(value)}; a macro has one line")
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -21,11 +21,20 @@ static const size_t GUARD = 4096;                 // below each stack, for nobod
 static const size_t STACK = GUARD + 128 * 1024;  // frames over 96 KiB are refused when the kernel is compiled
 static char* stacks;
 static const int POISON = 0xff;  // a NaN in every float format, -1 in every integer
+static const size_t BEYOND = 4096;   // behind a block's dynamic shared memory, poisoned too
 
 Job job;
 unsigned phase;
 unsigned warp_phase[32];
-alignas(1024) char tilelab_dynamic_shared[DYNAMIC_MOST];
+alignas(1024) char tilelab_dynamic_shared[DYNAMIC_MOST + BEYOND];
+
+// Device code has new and delete.
+void* operator new(size_t bytes) { return malloc(bytes); }
+void* operator new[](size_t bytes) { return malloc(bytes); }
+void operator delete(void* p) noexcept { free(p); }
+void operator delete[](void* p) noexcept { free(p); }
+void operator delete(void* p, size_t) noexcept { free(p); }
+void operator delete[](void* p, size_t) noexcept { free(p); }
 
 // ---- fibres
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
@@ -247,7 +256,7 @@ static void set_order() {
 
 static void run_block(Index block) {
     for (int i = 0; i < job.shared.count; ++i) memset(job.shared.list[i].begin, POISON, job.shared.list[i].bytes);
-    memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes);
+    memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes + BEYOND);
     phase = 0;
     memset(warp_phase, 0, sizeof warp_phase);
     check_block_start();
@@ -280,6 +289,12 @@ static void run_block(Index block) {
     for (unsigned i = 0; i < thread_count; ++i)
         for (const Copy *c = fibres[i].copies, *end = c + fibres[i].copy_count; c < end; ++c)
             check_copy_dropped(c->to, c->from, c->bytes, c->bytes - c->zeros);
+    const char* const end = tilelab_dynamic_shared + job.dynamic_bytes;
+    if (!job.checked && (*end != (char)POISON || memcmp(end, end + 1, BEYOND - 1))) {
+        fibre_now = nullptr;
+        finding("beyond", 0, "length=%u", job.dynamic_bytes);
+        give_up("beyond");
+    }
 }
 
 // ---- start and end

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define __global__
 #define __device__
@@ -20,6 +21,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __builtin_assume(x) ((void)0)
 #ifdef TILELAB_CHECKED
 // No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
 #define __shared__ static __attribute__((section("tilelab_shared"), used, aligned(65536)))
@@ -177,6 +179,7 @@ TILELAB_REDUCE(xor, a ^ b)
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
+inline void __nanosleep(unsigned) { tilelab_turn(); }
 template <class T> inline T __ldg(const T* p) { return *p; }
 template <class T> inline T __ldcg(const T* p) { return *p; }
 template <class T> inline T __ldca(const T* p) { return *p; }
