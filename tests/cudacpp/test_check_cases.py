@@ -175,6 +175,55 @@ CASES = {
         {("race", 3)},
         block=2,
     ),
+    "a loop of atomicCAS that begins with a plain read": Case(
+        """__device__ double add(double* at, double value) {
+    unsigned long long *p = (unsigned long long*)at, old = *p, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(p, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+__global__ void k(double* x) { add(x, x[1 + blockIdx.x]); }""",
+        set(),
+        grid=3,
+        block=40,
+        dtype="f8",
+    ),
+    "a plain read that no atomicCAS checks": Case(
+        """__global__ void k(int* x) {
+    int old = x[0];
+    if (old < 5) atomicAdd(x, 1);
+}""",
+        {("race", 2)},
+        block=40,
+        dtype="i4",
+    ),
+    "a plain read, and an atomicCAS of something else": Case(
+        """__global__ void k(int* x) {
+    atomicAdd(x, 1);
+    int old = x[0];
+    atomicCAS(x + 1, old, 1);
+}""",
+        {("race", 2)},
+        grid=2,
+        dtype="i4",
+    ),
+    "bytes of one word by several threads": Case(
+        """__global__ void k(unsigned char* x) {
+    __shared__ unsigned s[16];
+    ((unsigned char*)s)[threadIdx.x] = x[threadIdx.x];
+    __syncwarp();
+    if (threadIdx.x < 16) ((unsigned*)x)[threadIdx.x] = s[threadIdx.x];
+}""",
+        {("race", 5)},
+        block=64,
+        dtype="u1",
+        words="reads shared s, element 8, which thread (32,0,0)",
+    ),
+    "bytes of one word, each thread its own": Case(
+        "__global__ void k(unsigned char* x) {\n    x[threadIdx.x] += 1;\n}", set(), block=64, dtype="u1"
+    ),
     # ---- variables outside functions
     "a constant, written through a pointer": Case(
         """__constant__ const float other = 4;

@@ -224,15 +224,39 @@ static bool ordered(const Access& before, const Access& now) {
     if (before.thread / 32 == now.thread / 32 && before.warp_phase != now.warp_phase) return true;
     return by_atomics(before, now);
 }
-static void race(const Access& before, const Access& now, const Place& place, const char* first, const char* second) {
-    char more[256];
-    snprintf(more, sizeof more, "first=%s\tsecond=%s\tother_code=%d\tother_thread=%u\tother_block=%u", first, second,
-             before.code, before.thread, before.block);
-    once("race", now.code, before.code, place, more);
-}
+enum Kind { READ, WRITE, ATOMIC, SWAP };  // SWAP: an atomicCAS
+static const char* const verb[] = {"read", "write", "atomic", "atomic"};
+struct Race { Access before, now; Place place; Kind first, second; };
 
-enum Kind { READ, WRITE, ATOMIC };
-static const char* const verb[] = {"read", "write", "atomic"};
+static void report(const Race& r) {
+    char more[256];
+    snprintf(more, sizeof more, "first=%s\tsecond=%s\tother_code=%d\tother_thread=%u\tother_block=%u", verb[r.first],
+             verb[r.second], r.before.code, r.before.thread, r.before.block);
+    once("race", r.now.code, r.before.code, r.place, more);
+}
+// A plain read beside atomics may be the guess that a loop of atomicCAS begins with. The next one tells whether it held,
+// so the race is reported only if that is not what the thread's next atomic is.
+static struct Guess { bool made; Race race; } guesses[1024];
+static void settle(Guess& guess, const char* swapped) {
+    if (guess.made && guess.race.place.address != swapped) report(guess.race);
+    guess.made = false;
+}
+void check_block_end() {
+    for (unsigned thread = 0; thread < threads; ++thread)
+        if (guesses[thread].made) go_on_as(thread), settle(guesses[thread], nullptr);
+}
+static void race(const Access& before, const Access& now, const Place& place, Kind first, Kind second) {
+    const Race found = {before, now, place, first, second};
+    Guess& guess = guesses[now.thread];
+    if (second != READ || first != ATOMIC) return report(found);
+    if (guess.made && guess.race.place.address != place.address) settle(guess, nullptr);
+    guess = {true, found};
+}
+// Then nobody needs to mind the read itself.
+static void forget_guess(Record& record, const Access& now) {
+    for (Access* one : {&record.reads.last, &record.reads.other, &record.reads.foreign})
+        if (one->thread == now.thread && one->block == now.block && one->phase == now.phase && one->ticks == now.ticks) one->valid = false;
+}
 
 static void keep(Kept& kept, const Access& now) {
     Access& last = kept.last;
@@ -242,7 +266,7 @@ static void keep(Kept& kept, const Access& now) {
 }
 static void against(const Kept& kept, const Access& now, const Place& place, Kind first, Kind second) {
     for (const Access* one : {&kept.last, &kept.other, &kept.foreign})
-        if (one->valid && !ordered(*one, now)) race(*one, now, place, verb[first], verb[second]);
+        if (one->valid && !ordered(*one, now)) race(*one, now, place, first, second);
 }
 
 static void touch(Record& s, const Place& place, Kind kind, const Access& now) {
@@ -258,8 +282,8 @@ static void touch(Record& s, const Place& place, Kind kind, const Access& now) {
         once("pending", now.code, s.copies_to ? 1 : 2, place, more);
     }
     const bool both_atomic = kind == ATOMIC && s.write.atomic;
-    if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, verb[s.write.atomic ? ATOMIC : WRITE], verb[kind]);
-    else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, "write", verb[kind]);
+    if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, s.write.atomic ? ATOMIC : WRITE, kind);
+    else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, WRITE, kind);
     if (kind != ATOMIC) against(s.atomics, now, place, ATOMIC, kind);
     if (kind != READ) {
         against(s.reads, now, place, READ, kind);
@@ -291,8 +315,11 @@ static void access(const void* address, size_t bytes, Kind kind, const void* whe
         once("misaligned", code, 0, place, more);
     }
     const unsigned thread = fibre_number();
-    const Access now = {block_number(), phase, warp_phase[thread / 32], ticks, code, (uint16_t)thread, kind == ATOMIC, true};
+    const Access now = {block_number(), phase, warp_phase[thread / 32], ticks, code, (uint16_t)thread, kind >= ATOMIC, true};
     if (kind != READ && place.array->constant) once("constant", code, 0, place, "");
+    if (kind >= ATOMIC) settle(guesses[thread], kind == SWAP ? place.address : nullptr);
+    if (kind == SWAP) each_record(place, bytes, [&](Record& record) { forget_guess(record, now); });
+    if (kind == SWAP) kind = ATOMIC;
     each_record(place, bytes, [&](Record& record) { touch(record, place, kind, now); });
     if (kind != ATOMIC) return;
     // Only now: this atomic does not order itself behind what it races with.

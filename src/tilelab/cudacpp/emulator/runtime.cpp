@@ -60,6 +60,7 @@ extern "C" { const Thread* tilelab_now; }
 
 unsigned fibre_number() { return (unsigned)(fibre_now - fibres); }
 unsigned block_number() { return block_now; }
+void go_on_as(unsigned thread) { fibre_now = fibres + thread; }
 static unsigned lanes_of(unsigned warp) { return thread_count - warp * 32 < 32 ? thread_count - warp * 32 : 32; }
 
 static void (*entry)(void**);
@@ -289,6 +290,7 @@ static void run_block(Index block) {
     for (unsigned i = 0; i < thread_count; ++i)
         for (const Copy *c = fibres[i].copies, *end = c + fibres[i].copy_count; c < end; ++c)
             check_copy_dropped(c->to, c->from, c->bytes, c->bytes - c->zeros);
+    check_block_end();
     const char* const end = tilelab_dynamic_shared + job.dynamic_bytes;
     if (!job.checked && (*end != (char)POISON || memcmp(end, end + 1, BEYOND - 1))) {
         fibre_now = nullptr;

@@ -35,6 +35,7 @@ extern "C" char tilelab_dynamic_shared[];
 
 struct Fibre;
 extern Fibre* fibre_now;
+void go_on_as(unsigned thread);  // whom a finding speaks of
 unsigned fibre_number();  // x + y * dim.x + z * dim.x * dim.y
 unsigned block_number();
 extern unsigned phase;         // barriers that the block has passed
@@ -58,6 +59,7 @@ long code_offset(const void* code);  // of a return address
 void check_start();
 bool check_leaned();  // whether atomics alone kept some accesses from being races
 void check_block_start();
+void check_block_end();
 void check_barrier();
 void check_warp(unsigned warp);
 void check_absent(At at, int lane);

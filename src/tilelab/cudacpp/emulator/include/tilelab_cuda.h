@@ -64,7 +64,7 @@ unsigned tilelab_active();
 void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
-void tilelab_atomic(const volatile void* address, size_t bytes, int line);  // tells the checker
+void tilelab_atomic(const volatile void* address, size_t bytes, int line, bool swap);  // tells the checker
 void tilelab_turn();  // lets the other threads go on
 void tilelab_trap(int line);
 void tilelab_assert(int line, const char* what);
@@ -198,8 +198,8 @@ inline void __pipeline_wait_prior(unsigned newest_left) { tilelab_copy_wait(newe
 
 // ---- atomics: one thread runs at a time, so a plain update is atomic; the checker is told
 #define TILELAB_UNSEEN __attribute__((no_sanitize("thread", "undefined"), noinline))
-template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next) {
-    tilelab_atomic(p, sizeof(T), line);
+template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next, bool swap = false) {
+    tilelab_atomic(p, sizeof(T), line, swap);
     const T old = *(volatile T*)p;
     *(volatile T*)p = next(old);
     tilelab_turn();
@@ -223,7 +223,7 @@ TILELAB_ATOMIC(atomicAnd, old & v)
 TILELAB_ATOMIC(atomicOr, old | v)
 TILELAB_ATOMIC(atomicXor, old ^ v)
 template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
-    return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; });
+    return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; }, true);
 }
 
 #include "tilelab_arithmetic.h"
