@@ -111,6 +111,48 @@ def test_shared_arrays_whose_lengths_compare_have_no_first_value():
     assert a[0] == 5
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "__global__ void k(float* x) {\n  int i = threadIdx.x\n  x[i] = 1;\n}",
+            r"line 2: int i = threadIdx.x\nexpected a",
+        ),
+        ("__global__ void k(flaot* x) {\n}", 'line 1: .*\nidentifier "flaot" is undefined'),
+        (
+            '__global__ void k(float* x) {\n  asm volatile("foo.bar;");\n  asm volatile("bar.sync 0;");\n}',
+            r"line 2: asm volatile\(.*\n.*'.*' \[ptxas, in inline PTX\]",
+        ),
+        (
+            "__device__ float other(float);\n__global__ void k(float* x) { x[0] = other(x[1]); }",
+            "the source uses other, which",
+        ),
+        ('#include "helper.cuh"\n' + PLAIN, "line 1: .*\nthe header helper.cuh was not found: a kernel is one text"),
+    ],
+)
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA toolkit here")
+def test_nvcc_is_read_the_same_way(source, said):
+    from tilelab.cudacpp import nvcc
+
+    with pytest.raises(BuildError, match=said):
+        nvcc.compile_cubin(source, "sm_90")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"order": "shuffled", "seed": "a"}, "seed is 'a'; a whole number"),
+        ({"seconds": 0}, "seconds is 0; a number above 0"),
+        ({"seconds": float("nan")}, "seconds is nan; a number above 0"),
+        ({"seconds": "3"}, "seconds is '3'; a number above 0"),
+        ({"order": "backward"}, "order 'backward' is none of forward, reverse, shuffled"),
+    ],
+)
+def test_odd_choices_of_a_run(given, said):
+    with pytest.raises(LaunchError, match=said):
+        Kernel(PLAIN, "k").emulate(x(), **given)
+
+
 # ---- run
 
 

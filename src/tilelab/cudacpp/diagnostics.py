@@ -43,6 +43,9 @@ _PACKAGES = (
 _STANDARD = (
     'NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend="nvcc"'
 )
+_OWN = "a kernel is one text, so put what that header holds into the source"
+_PTXAS = re.compile(r"^ptxas [^\n]{0,400}?line \d{1,9}; error\s*: ([^\n]*)", re.M)
+_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?:_Z(\d{1,4}))?(\w{1,1000})")
 
 
 def shortened(log: str) -> str:
@@ -108,6 +111,15 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     wanted = _MISSING_HEADER.search(log)
     if wanted:
         return BuildError(_remedy(next(name for name in wanted.groups() if name)), whole)
+    assembly = _PTXAS.search(log)
+    if assembly:
+        line = _where_the_assembly_is(source, assembly[1])
+        place = f"line {line}: {excerpt(source, line)}\n" if line else ""
+        return BuildError(f"{place}{assembly[1]} [ptxas, in inline PTX]", whole)
+    lacking = _UNRESOLVED.search(log)
+    if lacking:
+        name = lacking[2][: int(lacking[1])] if lacking[1] else lacking[2]
+        return BuildError(f"the source uses {name}, which is declared and defined nowhere [{compiler}]", whole)
     if all_errors:
         file, line, what = all_errors[0]
         return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", whole)
@@ -166,8 +178,22 @@ def _where_a_brace_is_missing(source: str) -> tuple[int, str] | None:
     return suspect or open_lines[-1][0], "the { of this line is never closed: a } is missing"
 
 
+def _where_the_assembly_is(source: str, what: str) -> int:
+    """The line of the one ``asm``, or of the one that holds a word the assembler quotes; 0 where none stands out."""
+    lines = [(n, text) for n, text in enumerate(source.splitlines(), 1) if re.search(r"\basm\b|__asm", text)]
+    quoted = re.findall(r"'([^'\n]{2,80})'", what)
+    named = [n for n, text in lines if any(word in text for word in quoted)]
+    for found in (named, [n for n, _ in lines]):
+        if len(found) == 1:
+            return found[0]
+    return 0
+
+
 def _remedy(header: str) -> str:
     for start, remedy in _PACKAGES:
         if header.startswith(start):
             return f"the header {header} was not found: {remedy}"
-    return f"the header {header} was not found: {_STANDARD}"
+    remedy = _OWN if "." in header else _STANDARD  # those of C++ have no ending
+    return f"the header {header} was not found: {remedy}"
+    remedy = _STANDARD if compiler == "nvrtc" and not header.endswith((".h", ".hpp", ".cuh")) else _OWN
+    return f"the header {header} was not found: {remedy}"

@@ -34,7 +34,7 @@ from pathlib import Path
 from tilelab.cudacpp import guards
 from tilelab.cudacpp.arguments import Argument, Array, store
 from tilelab.cudacpp.diagnostics import FILE, explain, shortened
-from tilelab.cudacpp.errors import READING, BuildError, KernelFault, LaunchError
+from tilelab.cudacpp.errors import READING, BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.findings import Finding, read_report
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
 from tilelab.cudacpp.signature_check import checks
@@ -398,6 +398,10 @@ def launch(
         raise LaunchError("; ".join(problems))
     if order not in ORDERS:
         raise LaunchError(f"order {order!r} is none of {', '.join(ORDERS)}")
+    if not isinstance(seed, int):
+        raise LaunchError(f"seed is {brief(seed)}; a whole number is needed")
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise LaunchError(f"seconds is {brief(seconds)}; a number above 0 is needed")
     arrays = [argument for argument in arguments if isinstance(argument, Array)]
     memory, offsets = guards.lay_out(arrays)
     job = [
@@ -413,7 +417,7 @@ def launch(
             job.append(f"value {int.from_bytes(argument.packed, 'little'):x}")
 
     def go(library: Library, order: str, seconds: float) -> _Run:
-        ordered = [f"order {ORDERS.index(order)} {seed}", *job]
+        ordered = [f"order {ORDERS.index(order)} {seed % 2**32}", *job]
         return _run(library, source, ordered, memory, grid, block, seconds)
 
     start = time.monotonic()
