@@ -179,6 +179,14 @@ def test_what_cuda_has(body, due):
     assert a[0] == due
 
 
+@pytest.mark.parametrize("name", ["phase", "job", "fibre_now", "entry", "time", "timezone", "environ"])
+def test_names_of_the_emulator_and_of_the_system_are_free(name):
+    body = f"{name} = 7; __syncthreads(); x[threadIdx.x] = {name};"
+    a = x()
+    Kernel(f"__device__ int {name}; __global__ void k(float* x) {{ {body} }}", "k", block=8)(a)
+    assert (a == 7).all()
+
+
 def test_a_kernel_in_a_namespace():
     a = x()
     Kernel(f"namespace ours {{ {PLAIN} }}", "ours::k")(a)

@@ -195,5 +195,3 @@ def _remedy(header: str) -> str:
             return f"the header {header} was not found: {remedy}"
     remedy = _OWN if "." in header else _STANDARD  # those of C++ have no ending
     return f"the header {header} was not found: {remedy}"
-    remedy = _STANDARD if compiler == "nvrtc" and not header.endswith((".h", ".hpp", ".cuh")) else _OWN
-    return f"the header {header} was not found: {remedy}"

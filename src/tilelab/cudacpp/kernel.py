@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tilelab.cudacpp import emulation
+from tilelab.cudacpp import emulation, host_build
 from tilelab.cudacpp.arguments import Argument, Array, bind
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
@@ -215,10 +215,10 @@ class Kernel:
         if findings:
             raise KernelFault("\n\n".join(map(str, findings)), findings)
 
-    def build(self, checked: bool = False) -> emulation.Library:
+    def build(self, checked: bool = False) -> host_build.Library:
         """Compile for emulation now instead of at the first call."""
-        emulation.runtime()
-        return emulation.build(self.source, self.declared, self.macros, checked)
+        host_build.runtime()
+        return host_build.build(self.source, self.declared, self.macros, checked)
 
     def _emulate(
         self,
@@ -231,7 +231,7 @@ class Kernel:
     ) -> emulation.Emulation:
         library, twin = self.build(checked), None
         if checked and unset_arrays(self.source):
-            twin = emulation.build(self.source, self.declared, self.macros, checked=False, zeros=True)
+            twin = host_build.build(self.source, self.declared, self.macros, checked=False, zeros=True)
         return emulation.launch(
             library,
             self.source,

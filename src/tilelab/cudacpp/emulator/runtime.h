@@ -41,6 +41,13 @@ unsigned block_number();
 extern unsigned phase;         // barriers that the block has passed
 extern unsigned warp_phase[];  // warp operations that each warp has passed
 
+// job.cpp
+void read_job();
+extern void (*entry)(void**);        // the kernel: it takes
+extern void* argument_pointers[64];  // a pointer to each argument
+char* constants_now();
+void look_at_constants(const char* before);  // a finding for each that is no longer as it was
+
 // report.cpp
 [[noreturn]] void give_up(const char* format, ...);
 [[noreturn]] void stop_at(int line, const char* format, ...);
