@@ -69,6 +69,12 @@ def test_parameters_that_no_launch_can_give(source, said):
         Kernel(source, "k")
 
 
+@pytest.mark.parametrize("source", ["\ufeff" + PLAIN, PLAIN + "// \ud800"], ids=["mark", "surrogate"])
+def test_texts_that_were_read_wrongly(source):
+    with pytest.raises(BuildError, match=r"a byte order mark, or characters .*read_text\(encoding=.utf-8-sig"):
+        Kernel(source, "k")
+
+
 def test_a_kernel_that_is_declared_first_is_one_kernel():
     a = x()
     Kernel("__global__ void k(float* y);\n" + PLAIN, "k")(a)
@@ -171,11 +177,12 @@ def test_a_kernel_without_parameters(capfd):
         ("__nanosleep(10); __builtin_assume(x[1] > 0); x[0] = 4;", 4),
         ("x[0] = __half2float(hsqrt(__float2half(x[4]))) + __bfloat162float(hexp(__float2bfloat16(0.f)));", 3),
         ("x[0] = __dp4a(0x01fe0203, 0x01010102, 10);", 10 + 1 - 2 + 2 + 6),
+        ("x[0] = -CUDART_INF_F; x[0] = x[0] < -3e38f && CUDART_PI_F > 3.14f && isnan(CUDART_NAN);", 1),
     ],
 )
 def test_what_cuda_has(body, due):
     a = x()
-    kernel(body, shared=64)(a)
+    Kernel(f"#include <math_constants.h>\n__global__ void k(float* x) {{ {body} }}", "k", shared=64)(a)
     assert a[0] == due
 
 

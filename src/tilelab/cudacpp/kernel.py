@@ -76,6 +76,11 @@ class Kernel:
                     f"the {what} is {brief(given)}; Kernel takes the text of a CUDA C++ source and the name of a "
                     "__global__ function in it (of a file: Path(…).read_text())"
                 )
+        if self.source.startswith("\ufeff") or any("\ud800" <= char <= "\udfff" for char in self.source):
+            raise BuildError(
+                "the source holds a byte order mark, or characters that no UTF-8 text has: read its file with "
+                'Path(…).read_text(encoding="utf-8-sig")'
+            )
         if self.backend not in BACKENDS:
             raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")
         self._check_macros()
