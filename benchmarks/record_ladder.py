@@ -62,24 +62,34 @@ def run_once(shapes: list[tuple[int, int, int]]) -> None:
             runtime.profilerStop()
 
 
-def add_profiles(rows: list[dict[str, Any]], shapes: list[tuple[int, int, int]]) -> dict[str, Any]:
-    """Give rows what the profiler saw; returns what is to be said of it."""
+def add_profiles(rows: list[dict[str, Any]], shapes: list[tuple[int, int, int]], seconds: float) -> dict[str, Any]:
+    """Give rows what the profiler saw; returns what is to be said of it.
+
+    Raises
+    ------
+    RuntimeError
+        The profiler saw nothing, or other launches than those that were made; no row has changed.
+    """
     start = time.perf_counter()
     argv = [sys.executable, __file__, "--under-profiler", ",".join("x".join(map(str, shape)) for shape in shapes)]
-    left = profiler.profile(argv)
-    by_row = {(row["kernel"], row["M"], row["N"], row["K"]): row for row in rows}
-    for shape in shapes:
+    left = profiler.profile(argv, seconds)
+    found: dict[tuple[str, int, int, int], dict[str, Any]] = {}
+    for M, N, K in shapes:
         for one in LADDER:
-            seen = left.pop(0)
-            if seen.kernel != "matmul":
-                raise RuntimeError(f"{one.name} at {shape} shows as {seen.kernel}")
-            by_row[one.name, *shape].update(seen.as_dict())
+            name = left[0].kernel if left else "nothing"
+            if name != "matmul":
+                raise RuntimeError(f"{one.name} at {M}×{N}×{K} shows as {name}")
+            found[one.name, M, N, K] = left.pop(0).as_dict()
         # The library may split its work: the longest launch counts.
         own = []
         while left and left[0].kernel != "matmul":
             own.append(left.pop(0))
+        if not own:
+            raise RuntimeError(f"the library at {M}×{N}×{K} shows no launch")
         longest = max(own, key=lambda seen: seen.values["seconds"])
-        by_row[LIBRARY[1], *shape].update(longest.as_dict() | {"launches": [seen.kernel for seen in own]})
+        found[LIBRARY[1], M, N, K] = longest.as_dict() | {"launches": [seen.kernel for seen in own]}
+    for row in rows:
+        row.update(found.get((row["kernel"], row["M"], row["N"], row["K"]), {}))
     return {"caches": "flushed before each launch", "seconds": time.perf_counter() - start}
 
 
@@ -87,8 +97,9 @@ def add_profiles(rows: list[dict[str, Any]], shapes: list[tuple[int, int, int]])
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--sides", default="", help="only these cubes, such as 1024,2048")
 @click.option("--record", type=click.Path(path_type=Path), help="also write a recorded run there")
+@click.option("--profiler-seconds", default=300.0, show_default=True, help="how long the profiler may take")
 @click.option("--under-profiler", default="", hidden=True)
-def main(as_json: bool, sides: str, record: Path | None, under_profiler: str) -> None:
+def main(as_json: bool, sides: str, record: Path | None, profiler_seconds: float, under_profiler: str) -> None:
     """Measure and print a row for each rung and shape."""
     if under_profiler:
         given = [tuple(map(int, shape.split("x"))) for shape in under_profiler.split(",")]
@@ -103,8 +114,8 @@ def main(as_json: bool, sides: str, record: Path | None, under_profiler: str) ->
     )
     rows = comparison.as_dicts()
     try:
-        profiled = add_profiles(rows, shapes)
-    except (RuntimeError, ValueError) as error:
+        profiled = add_profiles(rows, shapes, profiler_seconds)
+    except (RuntimeError, ValueError) as error:  # the times stand without it
         profiled = {"missing": str(error)}
         print(f"no profiles: {error}", file=sys.stderr)
     last = {tuple(row[key] for key in "MNK"): row for row in rows if row["kernel"] == LADDER[-1].name}

@@ -31,6 +31,8 @@ def test_what_fits_is_bound_by_name():
         ({"a": np.zeros((4, 4), "f4").T[:2]}, "argument a is not contiguous"),
         ({"a": np.zeros(8, "f4")[::2]}, "argument a is not contiguous"),
         ({"c": np.zeros((0, 3), "f4")}, r"argument c has shape \(0, 3\)"),
+        ({"a": np.zeros((2, 2), "f4").view(np.matrix)}, r"argument a is matrix\(.*: .* so pass numpy.asarray\(a\)"),
+        ({"c": np.ma.zeros(4, "f4")}, r"argument c is masked_array\(.*pass numpy.asarray\(c\)"),
         ({"a": 3}, "argument a is 3, but the kernel declares const float"),
         ({"n": np.zeros(4, "f4")}, "argument n is an array"),
         ({"n": 1.5}, "argument n is 1.5, but the kernel declares int n: pass a whole number"),

@@ -27,6 +27,13 @@ class Case:
     defines: dict[str, object] = field(default_factory=dict)
 
 
+LOCK = """__global__ void k(float* x) {
+    int* lock = (int*)x;
+    while (atomicCAS(lock, 0, 1)) {}
+    BODY
+    __threadfence();
+    atomicExch(lock, 0);
+}"""
 PIPELINE = "#include <cuda_pipeline_primitives.h>\n"
 CASES = {
     # ---- blocks: the reader that counts is not always the latest one
@@ -96,7 +103,139 @@ CASES = {
         set(),
         grid=4,
     ),
+    "a lock within a block": Case(
+        LOCK.replace("BODY", "x[1] += 1;"),
+        set(),
+        block=40,
+    ),
+    "a lock over warps and blocks": Case(
+        LOCK.replace("BODY", "x[1] += 1;"),
+        set(),
+        grid=3,
+        block=40,
+    ),
+    "a lock that one lane holds for its warp": Case(
+        """__global__ void k(float* x) {
+    int* lock = (int*)x;
+    if (threadIdx.x % 32 == 0) while (atomicCAS(lock, 0, 1)) {}
+    __syncwarp();
+    x[1 + threadIdx.x % 32] += 1;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) __threadfence(), atomicExch(lock, 0);
+}""",
+        set(),
+        grid=2,
+        block=96,
+    ),
+    "a lock in shared memory": Case(
+        """__global__ void k(float* x) {
+    __shared__ int lock;
+    if (threadIdx.x == 0) lock = 0;
+    __syncthreads();
+    while (atomicCAS(&lock, 0, 1)) {}
+    x[1] += 1;
+    __threadfence_block();
+    atomicExch(&lock, 0);
+}""",
+        set(),
+        block=64,
+    ),
+    "a flag that another thread waits for": Case(
+        """__global__ void k(float* x) {
+    int* flag = (int*)x;
+    if (threadIdx.x == 40) { x[1] = 5; __threadfence(); atomicExch(flag, 1); }
+    if (threadIdx.x == 0) { while (!atomicAdd(flag, 0)) {} x[2] = x[1]; }
+}""",
+        set(),
+        block=64,
+    ),
+    "a lock given back too early": Case(
+        LOCK.replace("BODY", "").replace("0);\n}", "0);\n    x[1] += 1;\n}"),
+        {("race", 7)},
+        block=2,
+    ),
+    "a lock that readers do not take": Case(
+        LOCK.replace("BODY", "x[1] += 1;").replace(
+            "(int*)x;", "(int*)x;\n    if (threadIdx.x == 1) { x[2] = x[1]; return; }"
+        ),
+        {("race", 5)},
+        block=2,
+    ),
+    "two locks for one element": Case(
+        LOCK.replace("BODY", "x[2] += 1;").replace("(int*)x;", "(int*)x + threadIdx.x % 2;"),
+        {("race", 4)},
+        block=2,
+    ),
+    "atomics before and behind that lock nothing": Case(
+        """__global__ void k(float* x) {
+    atomicAdd(x, 1.0f);
+    x[1] += 1;
+    atomicAdd(x, 1.0f);
+}""",
+        {("race", 3)},
+        block=2,
+    ),
+    "a loop of atomicCAS that begins with a plain read": Case(
+        """__device__ double add(double* at, double value) {
+    unsigned long long *p = (unsigned long long*)at, old = *p, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(p, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+__global__ void k(double* x) { add(x, x[1 + blockIdx.x]); }""",
+        set(),
+        grid=3,
+        block=40,
+        dtype="f8",
+    ),
+    "a plain read that no atomicCAS checks": Case(
+        """__global__ void k(int* x) {
+    int old = x[0];
+    if (old < 5) atomicAdd(x, 1);
+}""",
+        {("race", 2)},
+        block=40,
+        dtype="i4",
+    ),
+    "a plain read, and an atomicCAS of something else": Case(
+        """__global__ void k(int* x) {
+    atomicAdd(x, 1);
+    int old = x[0];
+    atomicCAS(x + 1, old, 1);
+}""",
+        {("race", 2)},
+        grid=2,
+        dtype="i4",
+    ),
+    "bytes of one word by several threads": Case(
+        """__global__ void k(unsigned char* x) {
+    __shared__ unsigned s[16];
+    ((unsigned char*)s)[threadIdx.x] = x[threadIdx.x];
+    __syncwarp();
+    if (threadIdx.x < 16) ((unsigned*)x)[threadIdx.x] = s[threadIdx.x];
+}""",
+        {("race", 5)},
+        block=64,
+        dtype="u1",
+        words="reads shared s, element 8, which thread (32,0,0)",
+    ),
+    "bytes of one word, each thread its own": Case(
+        "__global__ void k(unsigned char* x) {\n    x[threadIdx.x] += 1;\n}", set(), block=64, dtype="u1"
+    ),
     # ---- variables outside functions
+    "a constant, written through a pointer": Case(
+        """__constant__ const float other = 4;
+namespace ours { __constant__ float weight[3] = {1, 2, 3}; }
+__global__ void k(float* x) {
+    float* p = ours::weight;
+    p[2] = x[0];
+    x[1] = p[1] + other;
+}""",
+        {("constant", 5)},
+        words="writes weight[2], which is __constant__: a kernel may only read it",
+    ),
     "a device variable": Case(
         """__device__ float total;
 __global__ void k(float* x) {

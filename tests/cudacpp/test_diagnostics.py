@@ -88,13 +88,13 @@ def test_no_nvcc(monkeypatch):
 
 
 def test_no_compiler_for_emulation(monkeypatch):
-    from tilelab.cudacpp import emulation
+    from tilelab.cudacpp import host_build
 
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    emulation.compiler.cache_clear()
+    host_build.compiler.cache_clear()
     with pytest.raises(BuildError, match="apt install g\\+\\+"):
         Kernel(SOURCE, "k").build()
-    emulation.compiler.cache_clear()
+    host_build.compiler.cache_clear()
 
 
 def test_what_the_assembler_reports():

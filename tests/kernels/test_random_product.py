@@ -35,7 +35,7 @@ def rounded(x, bits):
 
 @pytest.mark.parametrize("K", [1, 2, 7, 100, 2048, 8192])
 def test_plain_fp32_passes_in_any_order(K):
-    for seed in range(3):
+    for seed in range(3 if K < 1000 else 1):
         A, B = drawn(K, seed)
         backwards = in_order(A[:, ::-1], B[::-1])
         halves = in_order(A[:, ::2], B[::2]) + in_order(A[:, 1::2], B[1::2])

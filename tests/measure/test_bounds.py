@@ -1,16 +1,23 @@
 """What bounds a kernel: the part that is busy for most of its time, or latency where none is."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from tilelab.kernels.ladder import LADDER
 from tilelab.measure.bounds import ENOUGH, Bound, estimated, judged
+from tilelab.measure.compare import LIBRARY
 from tilelab.measure.profiler import COUNTERS, parse, profile
 from tilelab.measure.roofline import product_dot
 
-RECORD = Path(__file__).parents[2] / "benchmarks" / "records" / "ladder_h200.json"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+from record_ladder import add_profiles  # noqa: E402
+
+RECORD = BENCHMARKS / "records" / "ladder_h200.json"
 LISTING = (Path(__file__).parents[1] / "data" / "ncu_ladder_1024.csv").read_text()
 ROWS = json.loads(RECORD.read_text())["rows"]
 PROFILED = [row for row in ROWS if row["bound_told_by"] == "profiler"]
@@ -89,6 +96,31 @@ def test_no_profiler(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(RuntimeError, match="install the CUDA toolkit"):
         profile(["true"])
+
+
+def test_a_profiler_that_does_not_end(tmp_path, monkeypatch):
+    ncu = tmp_path / "ncu"
+    ncu.write_text("#!/bin/sh\nexec sleep 20\n")
+    ncu.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(RuntimeError, match=r"ncu did not end within 0\.2 s"):
+        profile(["true"], seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"), [(3, "shows as nothing"), (len(LADDER), "the library at .* shows no launch")]
+)
+def test_profiles_that_lack_a_launch_change_no_row(monkeypatch, seen, said):
+    shape = (1024, 1024, 1024)
+    names = [*(one.name for one in LADDER), *LIBRARY]
+    rows = [{"kernel": name, "bound": "unknown"} | dict(zip("MNK", shape, strict=True)) for name in names]
+    monkeypatch.setattr("tilelab.measure.profiler.profile", lambda argv, seconds: parse(LISTING)[:seen])
+    with pytest.raises(RuntimeError, match=said):
+        add_profiles(rows, [shape], 1.0)
+    assert {row["bound"] for row in rows} == {"unknown"}
+    monkeypatch.setattr("tilelab.measure.profiler.profile", lambda argv, seconds: parse(LISTING))
+    add_profiles(rows, [shape], 1.0)
+    assert {row["kernel"] for row in rows if row["bound"] == "unknown"} == {LIBRARY[0]}
 
 
 # ---- what was recorded

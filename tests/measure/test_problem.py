@@ -41,3 +41,35 @@ def test_inputs_that_were_written_to_are_refused(problem, which):
         one[which][:] = 0
     multiply(problem)
     assert problem.wrong() == f"the input {'AB'[which]} was written to"
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda draw, shape: np.full(shape, draw(), "f4"),
+        lambda draw, shape: np.broadcast_to(draw(shape[1]), shape),
+        lambda draw, shape: np.broadcast_to(draw(shape[0])[:, None], shape),
+        lambda draw, shape: np.resize(draw(100), shape),
+    ],
+    ids=["one number", "one row", "one column", "a hundred numbers"],
+)
+def test_a_generator_that_repeats_itself_is_refused(problem, drawn):
+    class Repeating:
+        def __init__(self, true):
+            self.true = true
+
+        def random(self, shape, dtype):
+            return drawn(self.true.random, shape).astype(dtype)
+
+    problem._random = Repeating(problem._random)
+    with pytest.raises(RuntimeError, match=r"the inputs drawn for \(20, 30, 400\) repeat a few numbers"):
+        problem.redraw()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 3, 1), (1, 1, 5000), (5000, 1, 2), (33, 129, 1)])
+def test_small_and_narrow_inputs_are_drawn(monkeypatch, shape):
+    monkeypatch.setattr(gpu, "require_gpu", lambda: np)
+    for seed in range(10):
+        problem = Problem(shape, sets=1, seed=seed)
+        multiply(problem)
+        assert problem.wrong() == ""

@@ -138,8 +138,14 @@ def bind(parameters: Sequence[Parameter], values: Sequence[Any], name: str) -> t
     bound: list[Argument] = []
     for parameter, value in zip(parameters, values, strict=True):
         if parameter.pointer and not _is_array(value):
+            kind_of = any(base.__name__ == "ndarray" for base in type(value).__mro__)  # np.matrix, masked arrays
+            mend = (
+                f"a kernel sees the memory alone, so pass numpy.asarray({parameter.name})"
+                if kind_of
+                else "pass an array"
+            )
             raise LaunchError(
-                f"argument {parameter.name} is {brief(value)}, but the kernel declares {parameter}: pass an array"
+                f"argument {parameter.name} is {brief(value)}, but the kernel declares {parameter}: {mend}"
             )
         if not parameter.pointer and _is_array(value) and value.ndim:
             raise LaunchError(

@@ -1,5 +1,6 @@
 """Compilers' messages, cut down to what a learner needs: the first error, at the learner's own line."""
 
+import math
 import re
 
 from tilelab.cudacpp.errors import BuildError
@@ -42,6 +43,9 @@ _PACKAGES = (
 _STANDARD = (
     'NVRTC brings no C++ standard library: use <cuda/std/…> instead (pip install nvidia-cuda-cccl), or backend="nvcc"'
 )
+_OWN = "a kernel is one text, so put what that header holds into the source"
+_PTXAS = re.compile(r"^ptxas [^\n]{0,400}?line \d{1,9}; error\s*: ([^\n]*)", re.M)
+_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?:_Z(\d{1,4}))?(\w{1,1000})")
 
 
 def shortened(log: str) -> str:
@@ -74,7 +78,9 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     if not own and all_errors and named:  # an error inside a header: some note says where the learner caused it
         own = [(int(named[1] or named[2]), all_errors[0][2])]
     if own:
-        line, what = own[0]
+        # A parameter of an unknown type: compilers first say something else of it.
+        unclear = len(own) > 1 and re.search(r"declared void|incomplete type \"?void", own[0][1])
+        line, what = own[1 if unclear else 0]
         line = _where_a_semicolon_is_missing(source, line, what)
         brace = _where_a_brace_is_missing(source) if re.search(_BRACES, log) else None
         if brace:
@@ -84,6 +90,7 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
             what = _remedy(next(name for name in wanted.groups() if name))
         frame = re.search(r"frame size of (\d+) bytes is larger than (\d+)", what)
         if frame:
+            line = _where_the_largest_array_is(source, line)
             what = f"local arrays of {frame[1]} bytes a thread; emulation has room for {frame[2]}"
         if len(what) > LONGEST:  # templates: the types alone can fill pages
             what = what[:LONGEST] + " … (.log holds the rest)"
@@ -104,6 +111,15 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
     wanted = _MISSING_HEADER.search(log)
     if wanted:
         return BuildError(_remedy(next(name for name in wanted.groups() if name)), whole)
+    assembly = _PTXAS.search(log)
+    if assembly:
+        line = _where_the_assembly_is(source, assembly[1])
+        place = f"line {line}: {excerpt(source, line)}\n" if line else ""
+        return BuildError(f"{place}{assembly[1]} [ptxas, in inline PTX]", whole)
+    lacking = _UNRESOLVED.search(log)
+    if lacking:
+        name = lacking[2][: int(lacking[1])] if lacking[1] else lacking[2]
+        return BuildError(f"the source uses {name}, which is declared and defined nowhere [{compiler}]", whole)
     if all_errors:
         file, line, what = all_errors[0]
         return BuildError(f"{what.strip()} [{compiler}, in {file.rsplit('/', 1)[-1]} line {line}]", whole)
@@ -111,6 +127,17 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
     )
     return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", whole)
+
+
+def _where_the_largest_array_is(source: str, end: int) -> int:
+    """The line of the largest local array up to a line, as far as numbers in the text tell; else that line."""
+    most, at = 0, end
+    for number, text in enumerate(without_comments(source).splitlines()[:end], 1):
+        for declared in re.finditer(r"\w\s+\w+\s*((?:\[[^\]]{1,80}\]){1,4})\s*[;,=]", text):
+            extents = [int(digits) for digits in re.findall(r"\d{1,9}", declared[1])]
+            if "__shared__" not in text and math.prod(extents) > most:
+                most, at = math.prod(extents), number
+    return at
 
 
 def _where_a_semicolon_is_missing(source: str, line: int, what: str) -> int:
@@ -151,8 +178,20 @@ def _where_a_brace_is_missing(source: str) -> tuple[int, str] | None:
     return suspect or open_lines[-1][0], "the { of this line is never closed: a } is missing"
 
 
+def _where_the_assembly_is(source: str, what: str) -> int:
+    """The line of the one ``asm``, or of the one that holds a word the assembler quotes; 0 where none stands out."""
+    lines = [(n, text) for n, text in enumerate(source.splitlines(), 1) if re.search(r"\basm\b|__asm", text)]
+    quoted = re.findall(r"'([^'\n]{2,80})'", what)
+    named = [n for n, text in lines if any(word in text for word in quoted)]
+    for found in (named, [n for n, _ in lines]):
+        if len(found) == 1:
+            return found[0]
+    return 0
+
+
 def _remedy(header: str) -> str:
     for start, remedy in _PACKAGES:
         if header.startswith(start):
             return f"the header {header} was not found: {remedy}"
-    return f"the header {header} was not found: {_STANDARD}"
+    remedy = _OWN if "." in header else _STANDARD  # those of C++ have no ending
+    return f"the header {header} was not found: {remedy}"

@@ -15,7 +15,7 @@ class Finding:
     """One fault of a kernel.
 
     ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
-    ``absent``, ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
+    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
     """
 
     kind: str
@@ -26,7 +26,7 @@ class Finding:
     @property
     def fatal(self) -> bool:
         """Whether the run could not go on."""
-        return self.kind in ("divergence", "crash", "stopped")
+        return self.kind in ("divergence", "beyond", "crash", "stopped")
 
     def __str__(self) -> str:
         return self.message
@@ -84,7 +84,7 @@ def read_report(
     lines = _lines(code, offsets)
     found = []
     for kind, f in rows:
-        if kind == "finished" or (kind == "stopped" and f.get("why") == "divergence"):
+        if kind in ("finished", "leaned") or (kind == "stopped" and f.get("why") in ("divergence", "beyond")):
             continue  # no finding; said already, with the threads
         line = int(f.get("line", 0)) or lines.get(int(f["code"]), 0)
         other = lines.get(int(f.get("other_code", 0)), 0) or int(f.get("other", 0))
@@ -149,13 +149,8 @@ def _word(
             between = "nothing that orders the two blocks"
             mend = "blocks run in no order: let each write its own elements, or use atomics alone"
         if "atomicCAS" in source:
-            mend += (
-                "; a lock of atomics (atomicCAS … __threadfence() … atomicExch) is not followed here: if one guards "
-            )
-            mend += "both, this is no race"
-            mend = mend.removeprefix(
-                "put __syncthreads() between the two, where every thread of the block reaches it; "
-            )
+            lock = "let both hold the same lock, from the atomicCAS that takes it to the atomicExch that gives it back"
+            mend = f"{lock}; or {mend}"
         return f"race: {thread} {did} {place}, which {they} {had}{there}, with {between}: {mend}"
     if kind == "divergence":
         elsewhere = f"waits at line {other}" + (", at another one" if other == line else "")
@@ -171,6 +166,15 @@ def _word(
         under_way = "an asynchronous copy to it" if f["end"] == "to" else "an asynchronous copy from it"
         waits = "__pipeline_wait_prior, then __syncthreads(), come first"
         return f"{thread} {does[f['access']]} {place} while {under_way} is under way: {waits}"
+    if kind == "constant":
+        who = f"{thread} writes" if line else "the kernel wrote to"
+        mend = "make it __device__, or write to an argument" + ("" if line else "; kernel.check(…) names the line")
+        return f"{who} {place}, which is __constant__: a kernel may only read it, and nvcc or the GPU refuses; {mend}"
+    if kind == "beyond":
+        where = f"block {_index(int(f['block']), grid)} wrote past the {f['length']} bytes of dynamic shared memory"
+        return (
+            f"{where} that the launch gives it: Kernel(…, shared=bytes) gives more, and kernel.check(…) names the line"
+        )
     if kind == "bounds":
         return f"{thread} {does[f['access']]} {place}, outside its {length}: guard the access with a bounds check"
     if kind == "index":

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tilelab.cudacpp import emulation
+from tilelab.cudacpp import emulation, host_build
 from tilelab.cudacpp.arguments import Argument, Array, bind
 from tilelab.cudacpp.errors import BuildError, KernelFault, LaunchError, brief
 from tilelab.cudacpp.launch import Launch, Shape, Size, extents, problem, shared_bytes
-from tilelab.cudacpp.source import Declaration, Parameter, declaration, unset_arrays
-from tilelab.hardware.limits import Capability, capability
+from tilelab.cudacpp.source import DTYPES, Declaration, Parameter, declaration, unset_arrays
+from tilelab.hardware.limits import Capability, HardwareError, capability
 
 BACKENDS = ("nvrtc", "nvcc")
 
@@ -76,9 +76,36 @@ class Kernel:
                     f"the {what} is {brief(given)}; Kernel takes the text of a CUDA C++ source and the name of a "
                     "__global__ function in it (of a file: Path(…).read_text())"
                 )
+        if self.source.startswith("\ufeff") or any("\ud800" <= char <= "\udfff" for char in self.source):
+            raise BuildError(
+                "the source holds a byte order mark, or characters that no UTF-8 text has: read its file with "
+                'Path(…).read_text(encoding="utf-8-sig")'
+            )
         if self.backend not in BACKENDS:
             raise BuildError(f"backend {self.backend!r} is none of {', '.join(BACKENDS)}")
+        self._check_macros()
+        if isinstance(self.options, str) or not all(isinstance(option, str) for option in self.options):
+            raise BuildError(
+                f"options is {brief(self.options)}; a list of texts is needed, such as ['--use_fast_math']"
+            )
+        if isinstance(self.alignment, bool) or not isinstance(self.alignment, int) or self.alignment < 1:
+            raise LaunchError(f"alignment is {brief(self.alignment)}; a whole number of bytes from 1 on is needed")
+        try:
+            _ = self.chip
+        except HardwareError as error:
+            raise BuildError(f"device={self.device!r}: {error}") from None
         _ = self.parameters
+
+    def _check_macros(self) -> None:
+        """Refuse what no ``#define`` can hold."""
+        if not isinstance(self.defines, Mapping):
+            raise BuildError(f"defines is {brief(self.defines)}; a dict is needed, such as {{'TILE': 16}}")
+        for name, value in self.defines.items():
+            word = name.partition("(")[0] if isinstance(name, str) else ""
+            if not (word.isascii() and word.isidentifier()) or word in DTYPES:
+                raise BuildError(f"defines has {brief(name)}, which cannot be the name of a macro")
+            if "\n" in str(value):
+                raise BuildError(f"defines gives {name} the value {brief(value)}; a macro has one line")
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -173,7 +200,8 @@ class Kernel:
             Watch every access (some ten times slower): races, shared memory nobody wrote, indices out of bounds, local
             arrays nobody set. What it does not find: :mod:`tilelab.cudacpp.emulation`.
         order, seed
-            In which order the threads take their turns: ``forward``, ``reverse`` or ``shuffled``.
+            In which order the threads of a block take their turns: ``forward``, ``reverse`` (and so do the blocks)
+            or ``shuffled``.
         seconds
             After so long the kernel counts as endless.
         """
@@ -192,10 +220,10 @@ class Kernel:
         if findings:
             raise KernelFault("\n\n".join(map(str, findings)), findings)
 
-    def build(self, checked: bool = False) -> emulation.Library:
+    def build(self, checked: bool = False) -> host_build.Library:
         """Compile for emulation now instead of at the first call."""
-        emulation.runtime()
-        return emulation.build(self.source, self.declared, self.macros, checked)
+        host_build.runtime()
+        return host_build.build(self.source, self.declared, self.macros, checked)
 
     def _emulate(
         self,
@@ -208,7 +236,7 @@ class Kernel:
     ) -> emulation.Emulation:
         library, twin = self.build(checked), None
         if checked and unset_arrays(self.source):
-            twin = emulation.build(self.source, self.declared, self.macros, checked=False, zeros=True)
+            twin = host_build.build(self.source, self.declared, self.macros, checked=False, zeros=True)
         return emulation.launch(
             library,
             self.source,

@@ -28,8 +28,9 @@ TILELAB_KIND(signed char, 'i') TILELAB_KIND(short, 'i') TILELAB_KIND(int, 'i') T
 TILELAB_KIND(long long, 'i') TILELAB_KIND(unsigned char, 'u') TILELAB_KIND(unsigned short, 'u')
 TILELAB_KIND(unsigned, 'u') TILELAB_KIND(unsigned long, 'u') TILELAB_KIND(unsigned long long, 'u')
 #undef TILELAB_KIND
+template <int tilelab_I, class... tilelab_P> struct tilelab_at;
 template <int tilelab_I, class tilelab_P, class... tilelab_R>
-struct tilelab_at : tilelab_at<tilelab_I - 1, tilelab_R...> {};
+struct tilelab_at<tilelab_I, tilelab_P, tilelab_R...> : tilelab_at<tilelab_I - 1, tilelab_R...> {};
 template <class tilelab_P, class... tilelab_R>
 struct tilelab_at<0, tilelab_P, tilelab_R...> : tilelab_kind<tilelab_P> {};
 template <class... tilelab_P> struct tilelab_parameters {

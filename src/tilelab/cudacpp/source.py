@@ -148,20 +148,18 @@ def declaration(source: str, name: str, macros: Sequence[str] = ()) -> Declarati
     Raises
     ------
     BuildError
-        No such kernel; the message names those there are. Or a template without arguments.
+        No such kernel; the message names those there are. A template without arguments, two kernels of one name, or a
+        parameter that no launch can give.
     """
-    base, given = name.partition("<")[0].strip(), name.partition("<")[2].strip()
+    base, given = name.partition("<")[0].strip().rpartition("::")[2], name.partition("<")[2].strip()
     whole, known = active(without_comments(source), defined_by(macros))
     text = _without_bounds(whole)
-    found = next(((start, end) for kernel, start, end in _global(text) if kernel == base), None)
+    found = [(start, end) for kernel, start, end in _global(text) if kernel == base]
     if not found:
         there = ", ".join(kernels_in(source)) or "no __global__ function at all"
         raise BuildError(f"the source has no kernel {base!r}; it has {there}")
-    word, opened = found
-    depth, end = 1, opened
-    while depth and end < len(text):
-        depth += {"(": 1, ")": -1}.get(text[end], 0)
-        end += 1
+    word, opened = found[0]
+    end = _closed(text, opened)
     stands_for = aliases(text, known)
     start = max(text.rfind(mark, 0, word) for mark in ";{}") + 1
     template = re.search(r"\btemplate\s*+<([^>]*)>", text[start:word])
@@ -169,10 +167,33 @@ def declaration(source: str, name: str, macros: Sequence[str] = ()) -> Declarati
         stands_for |= _template_arguments(template[1], given, name)
     inside = text[opened : end - 1].strip()
     parts = [] if inside in ("", "void") else _split(inside)
+    line = text.count("\n", 0, opened) + 1
+    for part in parts:
+        if part.count("*") > 1 or "&" in part:
+            what = "by reference" if "&" in part else "as a pointer to pointers"
+            mend = "a number is given by value, what changes as an array" if "&" in part else "give it one flat array"
+            raise BuildError(f"line {line}: {excerpt(source, line)}\n{base} takes {part.strip()} {what}: {mend}")
     bounds = _BOUNDS.search(whole, word, opened)
     most = re.sub(r"\w+", lambda word: stands_for.get(word[0], word[0]), _split(bounds[1])[0]) if bounds else ""
-    line = text.count("\n", 0, opened) + 1
-    return Declaration(name, tuple(_parameter(part, stands_for) for part in parts), line, most.strip())
+    parameters = tuple(_parameter(part, stands_for) for part in parts)
+    branches = re.search(r"^\s*#\s*(?:if|el)", source, re.M)  # of which only one may be read
+    for _, other in () if template or branches else found[1:]:
+        again = text[other : _closed(text, other) - 1].strip()
+        types = [_parameter(part, stands_for).ctype for part in _split(again)] if again not in ("", "void") else []
+        if types != [parameter.ctype for parameter in parameters]:
+            second = text.count("\n", 0, other) + 1
+            raise BuildError(f"two kernels are called {base}, in line {line} and line {second}: give each its own name")
+    return Declaration(name, parameters, line, most.strip())
+
+
+def _closed(text: str, opened: int) -> int:
+    """Where a parenthesis closes that was opened just before; the end of the text where it never does."""
+    depth = 1
+    for end in range(opened, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if not depth:
+            return end + 1
+    return len(text)
 
 
 def _template_arguments(declared: str, given: str, name: str) -> dict[str, str]:
@@ -223,7 +244,7 @@ def _parameter(text: str, bound: Mapping[str, str]) -> Parameter:
 
 _EXTERN = re.compile(
     r"extern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?)\s++"
-    r"((?:[\w:]++\s++){1,12})(\w++)\s*+\[\s*+\]",
+    r"((?:[\w:]++\s++){1,12})(\w++)\s*+\[\s*+\]((?:\s*+\[[^\]]{1,200}\]){0,4})",
     re.S,
 )
 
@@ -235,10 +256,18 @@ def for_emulation(source: str) -> str:
     """
 
     def pointer(match: re.Match[str]) -> str:
-        kind, name = " ".join(match[2].split()), match[3]
-        return f"static {kind}* const {name} = ({kind}*)tilelab_dynamic_shared" + "\n" * match[0].count("\n")
+        kind, name, rest = " ".join(match[2].split()), match[3], " ".join(match[4].split())
+        given = (f"(*const {name}){rest}", f"(*){rest}") if rest else (f"* const {name}", "*")
+        return f"static {kind} {given[0]} = ({kind} {given[1]})tilelab_dynamic_shared" + "\n" * match[0].count("\n")
 
     return _EXTERN.sub(pointer, source)
+
+
+def first_value_of_shared(source: str) -> int:
+    """The line of a ``__shared__`` variable that is declared with a first value, which CUDA refuses; 0 without."""
+    text = active(without_comments(source), {})[0]
+    given = re.search(r"\b__shared__\b(?:[^;{}=\[\]]|\[[^\]]{0,200}\]){0,400}+=", text)
+    return text.count("\n", 0, given.start()) + 1 if given else 0
 
 
 def unset_arrays(source: str) -> list[tuple[int, str]]:

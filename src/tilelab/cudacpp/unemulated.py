@@ -30,6 +30,22 @@ _UNEMULATED = (
         "<iostream>, which is host code that no kernel can call",
         "print from a kernel with printf",
     ),
+    (
+        r"exception handling disabled|\b(?:try|catch|throw)\b",
+        "exceptions, which no device code has",
+        "return, or __trap()",
+    ),
+    (r"\b__managed__\b", "managed variables", "give the kernel an array"),
+    (
+        r"\btexture\s*<|\bcuda(?:Texture|Surface)Object_t\b|\btex[123]D|\bsurf[123]D",
+        "textures and surfaces",
+        "read arrays",
+    ),
+    (
+        r"\b__(?:shfl(?:_(?:up|down|xor))?|ballot|any|all)\b",
+        "shuffles and votes without _sync, which no GPU since sm_70 has",
+        "write __shfl_down_sync(0xffffffff, …) and its kind",
+    ),
     (r"<<<|\bcuda[A-Z]\w+\s*\(", "host code", "keep the __global__ function alone and let Kernel launch it"),
 )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tilelab.cudacpp import nvcc
 from tilelab.cudacpp.diagnostics import explain
-from tilelab.cudacpp.emulation import compiler
 from tilelab.cudacpp.errors import BuildError, LaunchError
+from tilelab.cudacpp.host_build import compiler
 from tilelab.cudacpp.kernel import Kernel
 from tilelab.cudacpp.processes import Limits, Task, run
 

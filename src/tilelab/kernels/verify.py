@@ -5,7 +5,7 @@ A dot product of length K in float32, summed in any order, differs from the exac
 where the multiply-add is fused).
 
 That holds for any inputs, and is too wide where K is large: rounding every input to bfloat16 stays inside it at
-K = 8192. :func:`fault_of_random_product` is narrower, for inputs known to be random.
+K = 8192. Of inputs that are known to be random, :func:`allowance` asks for more.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,37 @@ def gamma(length: int, roundoff: float) -> float:
     return length * roundoff / (1 - length * roundoff)
 
 
-def check_product(C: Any, A: Any, B: Any) -> Verdict:
+def allowance(a: Any, b: Any, xp: Any, around_zero: bool = False) -> Any:
+    """How far each element of a float32 product may be from the exact one, summed in any order.
+
+    For any inputs that is γ·Σ|a||b|. Where inputs were drawn independently around 0, partial sums walk at random, and
+    their roundings add up to about u·√K·‖a∘b‖₂ (the statistical side of Higham & Mary, *A New Approach to Probabilistic
+    Rounding Error Analysis*, 2019): that ten times over, or the first where it is less, as it is for K up to a dozen.
+    Inputs rounded to TF32 or bfloat16 are beyond it up to K = 50,000 and more, and so is a product that leaves out any
+    step of K. Plain sums, backwards, in parts or by a tree stay well inside.
+
+    Parameters
+    ----------
+    a, b
+        M×K and K×N, float64, of whichever library.
+    xp
+        ``numpy``, ``cupy`` or ``torch``.
+    around_zero
+        Whether the inputs were drawn independently around 0.
+    """
+    K = a.shape[1]
+    worst = gamma(K, UNIT_ROUNDOFF["float32"]) * (abs(a) @ abs(b))
+    if not around_zero:
+        return worst + _TINY
+    return xp.minimum(worst, _usual(K) * xp.sqrt(a**2 @ b**2)) + _TINY
+
+
+def _usual(K: int) -> float:
+    """How far a sum of K random products may be off, as a share of the norm of the products."""
+    return float(LENIENCE * UNIT_ROUNDOFF["float32"] * K**0.5)
+
+
+def check_product(C: Any, A: Any, B: Any, around_zero: bool = False) -> Verdict:
     """Compare C with A·B computed in float64.
 
     Parameters
@@ -54,6 +84,8 @@ def check_product(C: Any, A: Any, B: Any) -> Verdict:
         M×N, float32, as a kernel left it.
     A, B
         M×K and K×N, the kernel's inputs; on the CPU. M, N and K are 1 at least, for of nothing anything is right.
+    around_zero
+        Whether the inputs were drawn independently around 0; more is asked for then (:func:`allowance`).
 
     Returns
     -------
@@ -81,7 +113,7 @@ def check_product(C: Any, A: Any, B: Any) -> Verdict:
     a, b = np.asarray(A, np.float64), np.asarray(B, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = a @ b
-        allowed = gamma(a.shape[1], UNIT_ROUNDOFF["float32"]) * (np.abs(a) @ np.abs(b)) + np.finfo(np.float32).tiny
+        allowed = allowance(a, b, np, around_zero)
     return against(np.asarray(C), exact, allowed)
 
 
@@ -118,15 +150,11 @@ def against(C: "np.ndarray[Any, Any]", exact: "np.ndarray[Any, Any]", allowed: "
 def fault_of_random_product(C: Any, A: Any, B: Any, random: Any, xp: Any) -> str:
     """Say what is wrong with a float32 product of inputs that were drawn independently around 0; empty if nothing.
 
-    Partial sums of such products walk at random, so that summed in any order their roundings add up to about
-    u·√K·‖a∘b‖₂: that, ten times over, is what an element may be off (the statistical side of Higham & Mary, *A New
-    Approach to Probabilistic Rounding Error Analysis*, 2019). Inputs rounded to TF32 or bfloat16 are beyond it up to
-    K = 50,000 and more, and so is a product that leaves out any step of K.
-
-    Compared with it are every element of 256 rows and of 256 columns drawn anew each time, and C·x for a vector x of
-    random signs (Freivalds, 1977), where a row may be off by what its elements may be off together: 10·u·√K·√N times
-    the typical ‖a∘b‖₂. What can hide: in at most a few rows and columns, an element that is off by less than √N times
-    its own bound (at N = K = 8192 by less than half a per cent of a typical element).
+    By :func:`allowance`, for matrices too large to be compared whole. Compared are every element of 256 rows and of 256
+    columns drawn anew each time, and C·x for a vector x of random signs (Freivalds, 1977), where a row may be off by
+    what its elements may be off together: 10·u·√K·√N times the typical ‖a∘b‖₂. What can hide: in at most a few rows and
+    columns, an element that is off by less than √N times its own bound (at N = K = 8192 by less than half a per cent of
+    a typical element).
 
     Parameters
     ----------
@@ -140,11 +168,10 @@ def fault_of_random_product(C: Any, A: Any, B: Any, random: Any, xp: Any) -> str
         ``numpy``, or ``cupy`` for arrays on a GPU.
     """
     (M, K), N = A.shape, B.shape[1]
-    roundoff = LENIENCE * UNIT_ROUNDOFF["float32"] * K**0.5
-    x = xp.where(random.random(N) < 0.5, -1.0, 1.0)
+    x = xp.where(random.random(N) < 0.5, -1.0, 1.0).astype(xp.float64)
     squares = (A.astype(xp.float64) ** 2) @ (B.astype(xp.float64) ** 2).sum(1)
     off = abs(C.astype(xp.float64) @ x - A.astype(xp.float64) @ (B.astype(xp.float64) @ x))
-    right = off <= roundoff * xp.sqrt(squares) + _TINY * N  # what is not a number is not right
+    right = off <= _usual(K) * xp.sqrt(squares) + _TINY * N  # what is not a number is not right
     if not bool(right.all()):
         row = int(xp.argmin(right))
         finite = bool(xp.isfinite(C[row]).all())
@@ -152,7 +179,7 @@ def fault_of_random_product(C: Any, A: Any, B: Any, random: Any, xp: Any) -> str
     rows, columns = (xp.argsort(random.random(side))[:SAMPLED] for side in (M, N))
     for at_rows, at_columns in ((rows, xp.arange(N)), (xp.arange(M), columns)):
         a, b = A[at_rows].astype(xp.float64), B[:, at_columns].astype(xp.float64)
-        right = abs(C[at_rows][:, at_columns] - a @ b) <= roundoff * xp.sqrt(a**2 @ b**2) + _TINY
+        right = abs(C[at_rows][:, at_columns] - a @ b) <= allowance(a, b, xp, around_zero=True)
         if not bool(right.all()):
             i, j = divmod(int(xp.argmin(right)), right.shape[1])
             row, column = int(at_rows[i]), int(at_columns[j])

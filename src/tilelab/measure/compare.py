@@ -171,6 +171,12 @@ class Problem:
                 x[...] = self._random.random(x.shape, dtype=self._cupy.float32)
                 x *= 2
                 x -= 1
+                if _monotonous(x, self._cupy):
+                    raise RuntimeError(
+                        f"the inputs drawn for {self.shape} repeat a few numbers: the generator of "
+                        f"{self._cupy.__name__} {self._cupy.__version__} does not draw each element, and nothing is "
+                        "timed on such data"
+                    )
                 copy[...] = x
 
     def poison(self) -> None:
@@ -192,6 +198,13 @@ class Problem:
             if fault:
                 return fault
         return ""
+
+
+def _monotonous(x: Any, xp: Any) -> bool:
+    """Whether a matrix holds too few different numbers to be random: in its first corner, or all over it."""
+    corner, flat = x[:32, :32].ravel(), x.ravel()
+    # Of 1024 numbers of 24 random bits hardly one comes twice; rows or columns that repeat show in the corner.
+    return any(xp.unique(some).size < 0.9 * some.size for some in (corner, flat[:: max(1, flat.size // 1024)]))
 
 
 def _prepare(product: Product, problem: Problem) -> list[Callable[[], object]]:

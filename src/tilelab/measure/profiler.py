@@ -75,13 +75,17 @@ def profile(argv: Sequence[str], seconds: float = 300) -> list[Profile]:
     Raises
     ------
     RuntimeError
-        ``ncu`` is missing, refused (counters may need more rights), or the program failed.
+        ``ncu`` is missing, refused (counters may need more rights) or took longer than ``seconds``, or the program
+        failed.
     """
     if not available():
         raise RuntimeError("counters are read with Nsight Compute's ncu, which is not here: install the CUDA toolkit")
     tool = ["ncu", "--clock-control", "none", "--cache-control", "all", "--profile-from-start", "off"]
     tool += ["--csv", "--page", "raw", "--metrics", ",".join(COUNTERS.values())]
-    done = subprocess.run([*tool, *argv], capture_output=True, text=True, timeout=seconds, check=False)
+    try:
+        done = subprocess.run([*tool, *argv], capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"ncu did not end within {seconds:g} s") from None
     found = parse(done.stdout)
     if done.returncode or not found:
         raise RuntimeError(f"ncu gave no counters: {(done.stdout + done.stderr).strip()[-800:]}")

@@ -1,8 +1,8 @@
 // What the compiler calls: the part of check.cpp that answers in the sanitizers' place.
 extern "C" {
 // In the place of a code address: minus the line.
-void tilelab_atomic(const volatile void* address, size_t bytes, int line) {
-    access((const void*)address, bytes, ATOMIC, (const void*)-(intptr_t)line);
+void tilelab_atomic(const volatile void* address, size_t bytes, int line, bool swap) {
+    access((const void*)address, bytes, swap ? SWAP : ATOMIC, (const void*)-(intptr_t)line);
 }
 
 #define HERE __builtin_return_address(0)

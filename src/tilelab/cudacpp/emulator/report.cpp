@@ -67,8 +67,8 @@ void stop_at(int line, const char* format, ...) {
     abort();
 }
 
-void finished() {
-    fprintf(file(), "finished\ttoken=%s\n", job.token);
+void finished(bool leaned) {
+    fprintf(file(), "finished\ttoken=%s\n%s", job.token, leaned ? "leaned\n" : "");
     fclose(file());
     _exit(0);  // nothing of the kernel's own runs at the end
 }

@@ -5,15 +5,12 @@
 // Writes memory back in place, and a report. Exit code 0: ran to the end; 3: stopped, the report says why.
 #include "runtime.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <initializer_list>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -21,11 +18,19 @@ static const size_t GUARD = 4096;                 // below each stack, for nobod
 static const size_t STACK = GUARD + 128 * 1024;  // frames over 96 KiB are refused when the kernel is compiled
 static char* stacks;
 static const int POISON = 0xff;  // a NaN in every float format, -1 in every integer
+static const size_t BEYOND = 4096;   // behind a block's dynamic shared memory, poisoned too
 
-Job job;
 unsigned phase;
 unsigned warp_phase[32];
-alignas(1024) char tilelab_dynamic_shared[DYNAMIC_MOST];
+alignas(1024) char tilelab_dynamic_shared[DYNAMIC_MOST + BEYOND];
+
+// Device code has new and delete.
+void* operator new(size_t bytes) { return malloc(bytes); }
+void* operator new[](size_t bytes) { return malloc(bytes); }
+void operator delete(void* p) noexcept { free(p); }
+void operator delete[](void* p) noexcept { free(p); }
+void operator delete(void* p, size_t) noexcept { free(p); }
+void operator delete[](void* p, size_t) noexcept { free(p); }
 
 // ---- fibres
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
@@ -51,10 +56,8 @@ extern "C" { const Thread* tilelab_now; }
 
 unsigned fibre_number() { return (unsigned)(fibre_now - fibres); }
 unsigned block_number() { return block_now; }
+void go_on_as(unsigned thread) { fibre_now = fibres + thread; }
 static unsigned lanes_of(unsigned warp) { return thread_count - warp * 32 < 32 ? thread_count - warp * 32 : 32; }
-
-static void (*entry)(void**);
-static void* argument_pointers[64];
 
 static void resume_scheduler();
 static void fibre_main() {
@@ -126,6 +129,11 @@ extern "C" unsigned tilelab_active() {
     for (unsigned lane = 0; lane < lanes_of(warp); ++lane)
         if (fibres[warp * 32 + lane].state != DONE) mask |= 1u << lane;
     return mask;
+}
+
+// Behind every atomic it is the others' turn: some may wait for just this one, and who is not kept away may come between.
+extern "C" void tilelab_turn() {
+    if (fibre_now) resume_scheduler();
 }
 
 extern "C" void tilelab_absent(At at, int lane) { check_absent(at, lane); }
@@ -242,7 +250,7 @@ static void set_order() {
 
 static void run_block(Index block) {
     for (int i = 0; i < job.shared.count; ++i) memset(job.shared.list[i].begin, POISON, job.shared.list[i].bytes);
-    memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes);
+    memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes + BEYOND);
     phase = 0;
     memset(warp_phase, 0, sizeof warp_phase);
     check_block_start();
@@ -275,6 +283,13 @@ static void run_block(Index block) {
     for (unsigned i = 0; i < thread_count; ++i)
         for (const Copy *c = fibres[i].copies, *end = c + fibres[i].copy_count; c < end; ++c)
             check_copy_dropped(c->to, c->from, c->bytes, c->bytes - c->zeros);
+    check_block_end();
+    const char* const end = tilelab_dynamic_shared + job.dynamic_bytes;
+    if (!job.checked && (*end != (char)POISON || memcmp(end, end + 1, BEYOND - 1))) {
+        fibre_now = nullptr;
+        finding("beyond", 0, "length=%u", job.dynamic_bytes);
+        give_up("beyond");
+    }
 }
 
 // ---- start and end
@@ -293,91 +308,6 @@ static void crashed(int signal, siginfo_t* info, void* context) {
             (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, overflow, where);
     fflush(stdout);
     _exit(3);
-}
-
-static void add(Arrays& arrays, const char* name, char* begin, size_t bytes, size_t element) {
-    if (arrays.count == 256) give_up("more than 256 arrays of one kind");
-    Array& array = arrays.list[arrays.count++];
-    strncpy(array.name, name, sizeof array.name - 1);
-    array.begin = begin, array.bytes = bytes, array.element = element;
-    if (!arrays.begin || begin < arrays.begin) arrays.begin = begin;
-    if (begin + bytes > arrays.end) arrays.end = begin + bytes;
-}
-
-// The file "memory", with as much around it that nobody may touch as there is room for: an index that is far off then
-// meets nothing instead of something else.
-static char* map_memory(size_t* bytes) {
-    const int memory = open("memory", O_RDWR);
-    struct stat status;
-    if (memory < 0 || fstat(memory, &status)) give_up("there is no memory file");
-    *bytes = (size_t)status.st_size;
-    const size_t whole = (*bytes + 4095) / 4096 * 4096;
-    for (job.moat = (size_t)1 << 29; job.moat; job.moat = job.moat > 1 << 20 ? job.moat / 8 : 0) {
-        char* all = (char*)mmap(nullptr, whole + 2 * job.moat, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (all == MAP_FAILED) continue;
-        char* inside = (char*)mmap(all + job.moat, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
-        if (inside != MAP_FAILED) return close(memory), inside;
-    }
-    char* alone = (char*)mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (alone == MAP_FAILED) give_up("the memory file cannot be mapped");
-    close(memory);
-    return alone;
-}
-
-static void read_job() {
-    const int report = open_report();
-    FILE* file = fopen("job", "re");
-    if (!file || unlink("job")) give_up("there is no job file");
-    // All of it now: the library's own constructors run while it is loaded, and find nothing.
-    struct stat status;
-    if (fstat(fileno(file), &status)) give_up("the job file cannot be read");
-    char* text = (char*)malloc((size_t)status.st_size + 1);
-    const size_t length = fread(text, 1, (size_t)status.st_size, file);
-    fclose(file);
-    file = fmemopen(text, length, "r");
-    if (!file) give_up("the job file is empty");
-    size_t bytes;
-    char* const memory = map_memory(&bytes);
-    confine(report, false);
-    char key[32], name[64];
-    void* library = dlopen("./kernel.so", RTLD_NOW | RTLD_LOCAL);
-    if (!library) give_up("%s", dlerror());
-    entry = (void (*)(void**))dlsym(library, "tilelab_entry");
-    Dl_info info;
-    if (!entry || !dladdr((void*)entry, &info)) give_up("the library has no kernel");
-    job.library = (char*)info.dli_fbase;
-    confine(report, true);
-    static uint64_t scalars[64];
-    int arguments = 0;
-    unsigned long a, b, c;
-    while (fscanf(file, "%31s", key) == 1) {
-        int read = 0;
-        const auto is = [&key](const char* word) { return !strcmp(key, word); };
-        if (is("grid")) read = fscanf(file, "%u %u %u", job.grid, job.grid + 1, job.grid + 2) == 3;
-        if (is("block")) read = fscanf(file, "%u %u %u", job.block, job.block + 1, job.block + 2) == 3;
-        if (is("dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
-        if (is("order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
-        if (is("checked")) read = fscanf(file, "%lu", &a) == 1, job.checked = a;
-        if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
-        if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);
-        if (is("shared") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.shared, name, job.library + a, b, 1);
-        if (is("device") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.device, name, job.library + a, b, 1);
-        if (is("value") && arguments < 64) {
-            read = fscanf(file, "%lx", &a) == 1;
-            scalars[arguments] = a, argument_pointers[arguments] = &scalars[arguments], ++arguments;
-        }
-        if (is("pointer") && arguments < 64) {  // to the array of that number, listed before
-            read = fscanf(file, "%lu", &a) == 1 && a < (unsigned)job.given.count;
-            scalars[arguments] = read ? (uint64_t)job.given.list[a].begin : 0;
-            argument_pointers[arguments] = &scalars[arguments], ++arguments;
-        }
-        if (!read) give_up("the job file has a bad line at %s", key);
-    }
-    fclose(file);
-    memset(text, 0, length);
-    free(text);
-    // The guards before the first and behind the last array are theirs too.
-    job.given.begin = memory, job.given.end = memory + bytes;
 }
 
 int main() {
@@ -402,10 +332,16 @@ int main() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
     check_start();
-    for (unsigned z = 0; z < job.grid[2]; ++z)
-        for (unsigned y = 0; y < job.grid[1]; ++y)
-            for (unsigned x = 0; x < job.grid[0]; ++x, ++block_now) run_block({x, y, z});
+    const char* const constants = constants_now();
+    const auto [wide, high, deep] = job.grid;
+    const size_t blocks = (size_t)wide * high * deep;
+    for (size_t turn = 0; turn < blocks; ++turn) {
+        block_now = (unsigned)(job.order == 1 ? blocks - 1 - turn : turn);
+        run_block({block_now % wide, block_now / wide % high, block_now / wide / high});
+    }
+    fibre_now = nullptr;
+    if (!job.checked) look_at_constants(constants);
     fflush(stdout);
-    finished();
+    finished(check_leaned());
     return 0;
 }

@@ -9,7 +9,7 @@ struct Thread { Index thread, block, block_dim, grid_dim; };
 // The same as TilelabAt.
 struct At { int line, number; };
 
-struct Array { char name[64]; char* begin; size_t bytes, element; };
+struct Array { char name[64]; char* begin; size_t bytes, element; bool constant; };
 // Arrays of one kind, and the memory from the first to the last of them.
 struct Arrays {
     Array list[256];
@@ -20,7 +20,7 @@ struct Arrays {
 
 struct Job {
     unsigned grid[3], block[3], dynamic_bytes, order_seed;
-    int order;  // 0 forward, 1 reverse, 2 shuffled
+    int order;  // 0 forward, 1 reverse (blocks too), 2 shuffled
     bool checked;
     char token[64];  // what the report of a run that reached its end closes with
     char* library;   // where kernel.so lies
@@ -35,17 +35,25 @@ extern "C" char tilelab_dynamic_shared[];
 
 struct Fibre;
 extern Fibre* fibre_now;
+void go_on_as(unsigned thread);  // whom a finding speaks of
 unsigned fibre_number();  // x + y * dim.x + z * dim.x * dim.y
 unsigned block_number();
 extern unsigned phase;         // barriers that the block has passed
 extern unsigned warp_phase[];  // warp operations that each warp has passed
+
+// job.cpp
+void read_job();
+extern void (*entry)(void**);        // the kernel: it takes
+extern void* argument_pointers[64];  // a pointer to each argument
+char* constants_now();
+void look_at_constants(const char* before);  // a finding for each that is no longer as it was
 
 // report.cpp
 [[noreturn]] void give_up(const char* format, ...);
 [[noreturn]] void stop_at(int line, const char* format, ...);
 // `code` is an offset in kernel.so, or minus a line of the source, or 0.
 void finding(const char* kind, long code, const char* format, ...);
-void finished();
+void finished(bool leaned);
 int open_report();
 
 // confine.cpp
@@ -56,7 +64,9 @@ long code_offset(const void* code);  // of a return address
 
 // check.cpp
 void check_start();
+bool check_leaned();  // whether atomics alone kept some accesses from being races
 void check_block_start();
+void check_block_end();
 void check_barrier();
 void check_warp(unsigned warp);
 void check_absent(At at, int lane);

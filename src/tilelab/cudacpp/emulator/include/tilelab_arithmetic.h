@@ -50,7 +50,26 @@ inline int __float_as_int(float a) { return tilelab_value<int>(tilelab_bits(a));
 inline unsigned __float_as_uint(float a) { return tilelab_value<unsigned>(tilelab_bits(a)); }
 inline float __uint_as_float(unsigned a) { return tilelab_value<float>(a); }
 inline float __int2float_rn(int a) { return (float)a; }
-inline long long clock64() { return 0; }
+inline long long clock64() { return 1000ll * clock(); }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __frsqrt_rn(float a) { return 1.0f / sqrtf(a); }
+inline float __powf(float a, float b) { return powf(a, b); }
+inline float __exp10f(float a) { return powf(10.0f, a); }
+inline float __log2f(float a) { return log2f(a); }
+inline float __log10f(float a) { return log10f(a); }
+inline float __tanf(float a) { return tanf(a); }
+inline double rsqrt(double a) { return 1.0 / sqrt(a); }
+inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline float __double2float_rn(double a) { return (float)a; }
+inline long long __double_as_longlong(double a) { return tilelab_value<long long>(tilelab_bits(a)); }
+inline double __longlong_as_double(long long a) { return tilelab_value<double>((unsigned long long)a); }
+inline int __ffsll(long long a) { return __builtin_ffsll(a); }
+inline int __dp4a(int a, int b, int sum) {
+    for (int i = 0; i < 32; i += 8) sum += (int8_t)(a >> i) * (int8_t)(b >> i);
+    return sum;
+}
 
 // ---- 16-bit floats: stored as bits, computed in fp32 and rounded to nearest even after every operation
 inline uint16_t tilelab_to_bf16(float f) {
@@ -116,6 +135,28 @@ inline uint16_t tilelab_to_half(float f) {
     inline bool __hlt(Type a, Type b) { return (float)a < (float)b; } \
     inline bool __hgt(Type a, Type b) { return (float)a > (float)b; } \
     inline bool __heq(Type a, Type b) { return (float)a == (float)b; } \
+    inline bool __hne(Type a, Type b) { return (float)a != (float)b; } \
+    inline bool __hle(Type a, Type b) { return (float)a <= (float)b; } \
+    inline bool __hge(Type a, Type b) { return (float)a >= (float)b; } \
+    inline Type2 __hsub2(Type2 a, Type2 b) { return a - b; } \
+    inline Type hsqrt(Type a) { return Type(sqrtf((float)a)); } \
+    inline Type hrsqrt(Type a) { return Type(1.0f / sqrtf((float)a)); } \
+    inline Type hrcp(Type a) { return Type(1.0f / (float)a); } \
+    inline Type hexp(Type a) { return Type(expf((float)a)); } \
+    inline Type hexp2(Type a) { return Type(exp2f((float)a)); } \
+    inline Type hlog(Type a) { return Type(logf((float)a)); } \
+    inline Type hlog2(Type a) { return Type(log2f((float)a)); } \
+    inline Type hsin(Type a) { return Type(sinf((float)a)); } \
+    inline Type hcos(Type a) { return Type(cosf((float)a)); } \
+    inline Type hfloor(Type a) { return Type(floorf((float)a)); } \
+    inline Type hceil(Type a) { return Type(ceilf((float)a)); } \
+    inline Type hrint(Type a) { return Type(rintf((float)a)); } \
+    inline Type __int2##name##_rn(int a) { return Type((float)a); } \
+    inline int __##name##2int_rn(Type a) { return __float2int_rn((float)a); } \
+    inline int __##name##2int_rz(Type a) { return __float2int_rz((float)a); } \
+    inline Type2 __float22##name##2_rn(float2 a) { return {Type(a.x), Type(a.y)}; } \
+    inline unsigned short __##name##_as_ushort(Type a) { return a.bits; } \
+    inline Type __ushort_as_##name(unsigned short a) { Type b; b.bits = a; return b; } \
     inline bool __hisnan(Type a) { return isnan((float)a); } \
     inline Type __float2##name(float f) { return Type(f); } \
     inline Type __float2##name##_rn(float f) { return Type(f); } \

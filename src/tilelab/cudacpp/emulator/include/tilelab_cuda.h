@@ -15,18 +15,22 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __builtin_assume(x) ((void)0)
 #ifdef TILELAB_CHECKED
 // No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
 #define __shared__ static __attribute__((section("tilelab_shared"), used, aligned(65536)))
 #else
 #define __shared__ static __attribute__((section("tilelab_shared"), used))
 #endif
+// In a section of its own each, which tells what a kernel may only read.
+#define TILELAB_TEXT_(x) #x
+#define TILELAB_TEXT(x) TILELAB_TEXT_(x)
+#define __constant__ __attribute__((section("tilelab_constant_" TILELAB_TEXT(__COUNTER__))))
 #define __CUDA_ARCH__ 900
 #define __CUDACC__ 1
 #define TILELAB_EMULATION 1
@@ -59,9 +63,11 @@ unsigned tilelab_active();
 void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
-void tilelab_atomic(const volatile void* address, size_t bytes, int line);  // tells the checker
+void tilelab_atomic(const volatile void* address, size_t bytes, int line, bool swap);  // tells the checker
+void tilelab_turn();  // lets the other threads go on
 void tilelab_trap(int line);
 void tilelab_assert(int line, const char* what);
+long clock() noexcept;  // the C library's
 }
 
 // ---- barriers and warps
@@ -173,6 +179,7 @@ TILELAB_REDUCE(xor, a ^ b)
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
+inline void __nanosleep(unsigned) { tilelab_turn(); }
 template <class T> inline T __ldg(const T* p) { return *p; }
 template <class T> inline T __ldcg(const T* p) { return *p; }
 template <class T> inline T __ldca(const T* p) { return *p; }
@@ -191,10 +198,11 @@ inline void __pipeline_wait_prior(unsigned newest_left) { tilelab_copy_wait(newe
 
 // ---- atomics: one thread runs at a time, so a plain update is atomic; the checker is told
 #define TILELAB_UNSEEN __attribute__((no_sanitize("thread", "undefined"), noinline))
-template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next) {
-    tilelab_atomic(p, sizeof(T), line);
+template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next, bool swap = false) {
+    tilelab_atomic(p, sizeof(T), line, swap);
     const T old = *(volatile T*)p;
     *(volatile T*)p = next(old);
+    tilelab_turn();
     return old;
 }
 // The operand takes no part in deduction, so atomicAdd(&x, 1) works for an unsigned x as it does in CUDA.
@@ -215,7 +223,7 @@ TILELAB_ATOMIC(atomicAnd, old & v)
 TILELAB_ATOMIC(atomicOr, old | v)
 TILELAB_ATOMIC(atomicXor, old ^ v)
 template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
-    return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; });
+    return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; }, true);
 }
 
 #include "tilelab_arithmetic.h"
