@@ -23,7 +23,8 @@ sys.path[:0] = [str(ROOT / "autograder" / name) for name in ("demo", "tricks", "
 from tilelab.grading.cuda_answers import read_cuda  # noqa: E402
 from tilelab.grading.timed.bundle import Bundle, read_bundle  # noqa: E402
 from tilelab.grading.timed.calibrate import calibrate, entry_of, spread  # noqa: E402
-from tilelab.grading.timed.conductor import Conductor, Effort  # noqa: E402
+from tilelab.grading.timed.conductor import Conductor  # noqa: E402
+from tilelab.grading.timed.enough import Effort  # noqa: E402
 from tilelab.grading.timed.running import run_bundle  # noqa: E402
 from tilelab.grading.timed.thresholds import FILE, Thresholds, read_thresholds, with_device  # noqa: E402
 from tilelab.grading.timed.wanted import Measured, Wanted, read_measured  # noqa: E402

@@ -30,7 +30,8 @@ from tricks import (  # noqa: E402  (from the folder that was just put on the pa
 
 from tilelab.grading.cuda_answers import CudaAnswer, judge_kernel, read_cuda  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
-from tilelab.grading.timed.conductor import Conductor, Effort  # noqa: E402
+from tilelab.grading.timed.conductor import Conductor  # noqa: E402
+from tilelab.grading.timed.enough import Effort  # noqa: E402
 from tilelab.grading.timed.thresholds import read_thresholds  # noqa: E402
 from tilelab.grading.timed.wanted import Measured, Wanted, handed_in  # noqa: E402
 from tilelab.grading.timing import YOUR_TILED, courses, want  # noqa: E402
