@@ -43,7 +43,7 @@ def nvml(monkeypatch):
 # ---- a device that is slowed down or shared
 
 
-@pytest.mark.parametrize("bit", watch.SLOWED)
+@pytest.mark.parametrize("bit", [0x08, 0x20, 0x40, 0x80])
 @pytest.mark.parametrize("look", [1, 2, 3, 4])  # before the first round, twice among them, after the last
 def test_on_a_device_that_is_slowed_down_points_wait_with_the_reason(nvml, bit, look):
     with Conductor("0", Effort(25, 25, 25)) as conductor:
@@ -209,7 +209,7 @@ def samples(yours, theirs, rounds):
 @pytest.mark.parametrize(
     ("rounds", "gain", "marks", "is_enough"),
     [
-        (24, 1.5, (1.1, 1.3), False),
+        (20, 1.5, (1.1, 1.3), False),
         (25, 1.5, (1.1, 1.3), True),
         (26, 1.5, (1.1, 1.3), False),  # looked at every five rounds
         (25, 1.3, (1.1, 1.3), False),
@@ -280,9 +280,9 @@ def test_times_that_cannot_be_leave_the_points_pending(found, words):
         doubt(found, LEAST, {"yours"})
 
 
-def test_a_message_that_is_late_now_and_then_is_no_contradiction():
+def test_messages_that_are_often_late_are_no_contradiction():
     found = clocks()
-    found["yours"] = [[0.3, 0.3, 3.0 if i % 2 else 0.3] for i in range(15)]
+    found["yours"] = [[0.3, 0.3, 3.0 if i % 3 else 0.3] for i in range(15)]
     assert doubt(found, LEAST, {"yours"}) == {}
 
 
