@@ -1,5 +1,6 @@
 """The whole path without a GPU: grade, export, run with a CPU in the GPU's place, import; what an import decides."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -227,6 +228,75 @@ def test_an_import_that_is_stopped_is_finished_by_the_next(course, tmp_path, mon
     assert course.grade("practice", "ada").score == 10
     assert "tilelab-roofline" in (course.root / "feedback" / "ada" / "practice" / "practice_1.html").read_text()
     assert not list((course.root / "autograded").glob("*/.*"))
+
+
+@pytest.mark.parametrize("left", ["nothing", "half a page", "the old page"])
+def test_feedback_that_a_stopped_import_did_not_write_is_written_by_the_next(course, tmp_path, monkeypatch, left):
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def stopped(self, *_):
+        if left == "nothing":
+            shutil.rmtree(page.parent)
+        elif left == "half a page":
+            page.write_text(page.read_text()[:5000])
+        raise Killed
+
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice", ["ada"]), tmp_path / "r.jsonl")
+    page = course.root / "feedback" / "ada" / "practice" / "practice_1.html"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(course), "write_feedback", stopped)
+        with pytest.raises(Killed):
+            list(pending.settle(file))
+    assert not page.exists() or "tilelab-roofline" not in page.read_text()
+    decided = grades(course)
+    assert [one.decided for one in pending.settle(file)] == [False] * 2
+    assert "tilelab-roofline" in page.read_text()
+    assert grades(course) == decided
+    written = page.stat().st_mtime_ns
+    list(pending.settle(file))
+    assert page.stat().st_mtime_ns == written
+
+
+def free(folder):
+    """Tell whether nobody holds the lock of a course."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(held)
+    return True
+
+
+def test_imports_at_the_same_time_take_turns_and_each_point_is_decided_once(course, tmp_path, monkeypatch):
+    from tilelab.grading.ledger import Ledger
+
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    seen = []
+    for owner, name in ((Ledger, "_store_scores"), (Ledger, "_holds"), (Pending, "_stale")):
+        whole = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *given, whole=whole, name=name: seen.append((name, free(course.root))) or whole(*given)
+        )
+    held = os.open(course.root, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    settled, before = [], grades(course)
+    other = threading.Thread(target=lambda: settled.extend(Pending(course).settle(file)), daemon=True)
+    other.start()
+    other.join(0.5)
+    assert other.is_alive()
+    assert grades(course) == before
+    os.close(held)
+    other.join(20)
+    assert [one.decided for one in settled] == [True] * 3
+    assert {name for name, _ in seen} == {"_stale", "_store_scores"}
+    assert not any(is_free for _, is_free in seen)
+    assert free(course.root)
 
 
 def test_foreign_and_changed_results_are_refused(course, tmp_path):

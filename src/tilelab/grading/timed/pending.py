@@ -39,6 +39,8 @@ from tilelab.grading.timed.thresholds import Thresholds, read_thresholds
 from tilelab.grading.timed.wanted import Measured, Wanted, digest
 
 FOLDER = "jobs"
+#: What is said of a part that an earlier import decided.
+BEFORE = "it was decided before: nothing is changed"
 
 
 @dataclass(frozen=True)
@@ -173,28 +175,42 @@ class Pending:
         said, notebooks = self.thresholds, dict[str, NotebookNode]()
         scores: dict[tuple[str, str], tuple[float, bool]] = {}
         outcomes = []
-        for job in jobs:
-            notebook, cell = job["notebook"], job["cell"]
-            outcome = measured.get(job["wanted"])
-            file = self._place("autograded_directory", assignment, student) / f"{notebook}.ipynb"
-            why = "it has not been measured yet" if outcome is None else self._stale(ledger, assignment, job, file)
-            if why or outcome is None:
-                outcomes.append(Settled(student, cell, False, words=why))
-                continue
-            nb = notebooks.get(notebook) or nbformat.read(file, 4)
-            mark = said.mark(cell, str(outcome.device.get("name")), self._accept)
-            verdict = self._decide(cell, _answers_of(nb, cell), outcome, mark)
-            if verdict.pending:
-                outcomes.append(Settled(student, cell, False, words="; ".join(filter(None, verdict.lines))))
-                continue
-            before, after = _write_verdict(nb, cell, verdict, outcome)
-            notebooks[notebook], scores[notebook, cell] = nb, (after, False)
-            outcomes.append(Settled(student, cell, True, before, after, "; ".join(verdict.lines)))
-        if scores:
-            ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
-            if fault := self._course.write_feedback(assignment, student):
-                outcomes.append(Settled(student, "feedback", False, words=fault))
+        with ledger.alone():  # what waits now must still wait when it is written
+            for job in jobs:
+                notebook, cell = job["notebook"], job["cell"]
+                outcome = measured.get(job["wanted"])
+                file = self._place("autograded_directory", assignment, student) / f"{notebook}.ipynb"
+                why = "it has not been measured yet" if outcome is None else self._stale(ledger, assignment, job, file)
+                if why or outcome is None:
+                    outcomes.append(Settled(student, cell, False, words=why))
+                    continue
+                nb = notebooks.get(notebook) or nbformat.read(file, 4)
+                mark = said.mark(cell, str(outcome.device.get("name")), self._accept)
+                verdict = self._decide(cell, _answers_of(nb, cell), outcome, mark)
+                if verdict.pending:
+                    outcomes.append(Settled(student, cell, False, words="; ".join(filter(None, verdict.lines))))
+                    continue
+                old, new = _write_verdict(nb, cell, verdict, outcome)
+                notebooks[notebook], scores[notebook, cell] = nb, (new, False)
+                outcomes.append(Settled(student, cell, True, old, new, "; ".join(verdict.lines)))
+            if scores:
+                ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
+        before = any(one.words == BEFORE for one in outcomes)  # by an import that was stopped before it wrote feedback?
+        if scores or (before and not self._feedback_stands(assignment, student)):
+            fault = self._course.write_feedback(assignment, student)
+            outcomes += [Settled(student, "feedback", False, words=fault)] if fault else []
         yield from outcomes
+
+    def _feedback_stands(self, assignment: str, student: str) -> bool:
+        """Tell whether there is a whole page of feedback for each graded notebook, and none older than it."""
+        folder = self._place("feedback_directory", assignment, student)
+        for graded in self._place("autograded_directory", assignment, student).glob("*.ipynb"):
+            page = folder / f"{graded.stem}.html"
+            if not page.is_file() or page.stat().st_mtime < graded.stat().st_mtime:
+                return False
+            if not page.read_text(errors="replace").rstrip().endswith("</html>"):
+                return False
+        return True
 
     def _stale(self, ledger: Ledger, assignment: str, job: Mapping[str, str], file: Path) -> str:
         """Say why a job is no longer what was exported, or ``""``."""
@@ -208,7 +224,7 @@ class Pending:
             return "another submission was handed in since: grade it, and export again"
         waits = {name: digest(answers) for name, answers in _pending_cells(nb)}
         if cell not in waits:
-            return "it was decided before: nothing is changed"
+            return BEFORE
         if waits[cell] != job["answers"]:
             return "its answers are others now: export again"
         with ledger.reading() as gradebook:
