@@ -173,6 +173,15 @@ def test_a_kernel_on_a_mark_is_measured_longer_and_doubt_counts_for_it(monkeypat
     assert by_gain(found, MARK, "", "").share == 1
 
 
+@pytest.mark.parametrize("speeds", [(1, 2), (1, 1, 2), (1, 1, 1, 1.2), (1, 1, 1.05)])
+def test_who_is_slow_now_and_then_gains_nothing_by_the_doubt_that_it_makes(monkeypatch, speeds):
+    times = Times(seed=2)
+    times.of[MINE] = tuple(0.433 / 1.27 * speed for speed in speeds)
+    with pretend_gpu(monkeypatch, times), Conductor("0") as conductor:
+        found = conductor.measure(WANTED, (MARK.half, MARK.full))
+    assert by_gain(found, MARK, "", "").share < 1
+
+
 def test_a_sample_of_the_courses_own_kernel_is_the_mean_of_some_calls(monkeypatch):
     called = []
     times = Times()
