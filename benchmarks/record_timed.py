@@ -1,45 +1,84 @@
 """Timed judging on a GPU: calibration, a class of three, every trick, and the same submissions twenty times.
 
-    python benchmarks/record_timed.py class FOLDER                       where there is no GPU: make, grade, export
-    python benchmarks/record_timed.py device FOLDER/class.jobs.json OUT  where the GPU is: needs the package alone
+    python benchmarks/record_timed.py class FOLDER       where there is no GPU: make, grade and export a class
+    python benchmarks/record_timed.py device FOLDER OUT  where the GPU is; its steps can be named one by one
     python benchmarks/record_timed.py conclude FOLDER OUT [--json] [--record benchmarks/records/timed_h200.json]
 
-The last step imports what the GPU measured, grades it, and prints a row for each claim.
+The last step imports what the GPU measured, compares it with what `tilelab grade` gave there, and prints a row for
+each claim. All three must run the same code: the first names its commit and the digest of every file, the others
+refuse any other. On the device `pending` and `grade` need what a gradebook needs; the other steps the package alone.
 """
 
+import hashlib
 import json
-import sqlite3
+import math
+import shutil
+import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "autograder" / name) for name in ("demo", "tricks", "corpora")] + [str(ROOT / "tools")]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(HERE), *(str(ROOT / "autograder" / name) for name in ("demo", "tricks", "corpora"))]
+sys.path.insert(0, str(ROOT / "tools"))
 
-from tilelab.grading.cuda_answers import read_cuda  # noqa: E402
-from tilelab.grading.timed.bundle import Bundle, read_bundle  # noqa: E402
-from tilelab.grading.timed.calibrate import calibrate, entry_of, spread  # noqa: E402
-from tilelab.grading.timed.conductor import Conductor, Effort  # noqa: E402
-from tilelab.grading.timed.running import run_bundle  # noqa: E402
-from tilelab.grading.timed.thresholds import FILE, Thresholds, read_thresholds, with_device  # noqa: E402
-from tilelab.grading.timed.wanted import Measured, Wanted, read_measured  # noqa: E402
-from tilelab.grading.timing import by_gain, want  # noqa: E402
+from timed_on_device import ASSIGNMENT, BESIDE, BUNDLE, RESULTS, TIMES, Device, keep, kept, state_of, tilelab  # noqa: E402
+
+from tilelab.grading.timed.calibrate import spread  # noqa: E402
+from tilelab.grading.timed.report import row_of  # noqa: E402
+from tilelab.grading.timed.thresholds import FILE, Thresholds, read_thresholds  # noqa: E402
+from tilelab.grading.timed.wanted import Measured, read_measured  # noqa: E402
+from tilelab.grading.timing import by_gain  # noqa: E402
+from tilelab.measure.records import commit, target  # noqa: E402
 from tilelab.measure.records import conclude as print_and_record  # noqa: E402
-from tilelab.measure.records import target, where_gpu  # noqa: E402
 
-THRESHOLDS = ROOT / "autograder" / FILE
-TIMES = 20
-CELLS = ("practice_1_timed", "practice_7_timed")
-DISTRIBUTION = "uniform in [-1, 1), 24 bits, fresh for every call from secret seeds"
+#: What a record says something of: the files that were at work.
+CODE = ("src", "autograder", "solutions", "tools", "benchmarks/record_timed.py", "benchmarks/timed_on_device.py")
 
 
 @click.group()
 def main() -> None:
     """Record timed judging."""
+
+
+# ---- which code
+
+
+def digests(names: list[str]) -> dict[str, str]:
+    """Return the digest of each file of the repository; empty for one that is not there."""
+    return {
+        name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() if (ROOT / name).is_file() else ""
+        for name in names
+    }
+
+
+def code_here() -> dict[str, Any]:
+    """Return the commit, and the digest of every file of the code in it.
+
+    Raises
+    ------
+    click.ClickException
+        The files are not as they were committed.
+    """
+    git = ["git", "-C", str(ROOT)]
+    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
+    if changed:
+        raise click.ClickException(f"commit first, so that the record can say which code ran:\n{changed}")
+    listed = subprocess.run([*git, "ls-files", "-z", *CODE], capture_output=True, text=True, check=True).stdout
+    return {"commit": commit(), "files": digests(sorted(filter(None, listed.split("\0"))))}
+
+
+def require_same_code(folder: Path) -> str:
+    """Return the commit that made the class in a folder, or raise `click.ClickException` where other code lies here."""
+    made = json.loads((folder / "code.json").read_text())
+    here = digests(list(made["files"]))
+    if others := [name for name, digest in made["files"].items() if here[name] != digest]:
+        raise click.ClickException(f"this is not the code of {made['commit']}, which made the class: {others[:9]}")
+    return str(made["commit"])
 
 
 # ---- where the gradebook is
@@ -51,183 +90,36 @@ def make_class(folder: Path) -> None:
     """Make a class of three in FOLDER, grade it without a GPU, and export what waits."""
     from timed import make
 
-    from tilelab.grading.timed.bundle import write_bundle
-    from tilelab.grading.timed.pending import Pending
-
+    code = code_here()
     folder.mkdir(parents=True)
-    course = make(folder / "course")
-    for result in course.grade_all("practice", course.students("practice"), workers=2):
-        print(result.student, result.status, result.score, "of", result.points, "and pending", result.pending)
-    write_bundle(Pending(course).export("practice"), folder / "class.jobs.json")
-    (folder / "before.json").write_text(json.dumps(state_of(course), indent=1))
-
-
-def state_of(course: Any) -> dict[str, Any]:
-    """Return everything that the gradebook, the table and the feedback say of the class."""
-    from tilelab.cli.grade import row_of
-    from tilelab.grading.export import FORMS, as_csv
-
-    results = course.results("practice")
-    with sqlite3.connect(course.root / "gradebook.db") as database:
-        grades = database.execute(
-            "select a.student_id, b.name, g.auto_score, g.manual_score, g.needs_manual_grade from grade g "
-            "join base_cell b on b.id = g.cell_id join submitted_notebook n on n.id = g.notebook_id "
-            "join submitted_assignment a on a.id = n.assignment_id order by 1, 2"
-        ).fetchall()
-    feedback = {
-        str(file.relative_to(course.root / "feedback")): {
-            "bytes": file.stat().st_size,
-            "rooflines": file.read_text().count("tilelab-roofline"),
-            "pending": "pending" in file.read_text(),
-        }
-        for file in sorted((course.root / "feedback").rglob("*.html"))
-    }
-    return {
-        "gradebook": [list(row) for row in grades],
-        "rows": [row_of(result) for result in results],
-        "csv": as_csv(FORMS["csv"]("practice", results, course.people())),
-        "feedback": feedback,
-    }
+    keep(folder / "code.json", code)
+    make(folder / "fresh")
+    shutil.copytree(folder / "fresh", folder / "course")
+    graded = tilelab("grade", ASSIGNMENT, "--course", folder / "course", "--json")
+    exported = tilelab("jobs", "export", ASSIGNMENT, "--course", folder / "course", "--out", folder / BUNDLE)
+    keep(folder / "before.json", {"grade": graded, "export": exported, "state": state_of(folder / "course")})
+    print(exported["said"])
+    sys.exit(graded["exit code"] or exported["exit code"])
 
 
 # ---- where the GPU is
 
 
 @main.command()
-@click.argument("bundle", type=click.Path(path_type=Path, exists=True))
+@click.argument("folder", type=click.Path(path_type=Path, exists=True))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--phases", default="calibrate,class,tricks,repeat", show_default=True)
-@click.option("--times", default=TIMES, show_default=True)
+@click.option("--steps", default="calibrate,class,pending,grade,repeat,tricks,tests", show_default=True)
+@click.option("--times", default=TIMES, show_default=True, help="How often the same submissions are graded.")
 @click.option("--only", default="", help="Only tricks and submissions whose name has this in it.")
 @click.option("--seconds", default=500.0, show_default=True, help="After so long no further row is begun.")
-def device(bundle: Path, out: Path, phases: str, times: int, only: str, seconds: float) -> None:
-    """Measure on GPU 0 what BUNDLE wants, and all the rest; write into OUT after every row."""
-    out.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + seconds
-    steps: dict[str, Callable[[], None]] = {
-        "calibrate": lambda: phase_calibrate(out),
-        "class": lambda: phase_class(bundle, out),
-        "tricks": lambda: phase_tricks(out, only, end),
-        "repeat": lambda: phase_repeat(bundle, out, times, only, end),
-    }
-    keep(out / "where.json", where_gpu(DISTRIBUTION))
-    for phase in phases.split(","):
+def device(folder: Path, out: Path, steps: str, times: int, only: str, seconds: float) -> None:
+    """Measure on GPU 0 what FOLDER's class wants, and all the rest; write into OUT after every row."""
+    require_same_code(folder)
+    here = Device(folder, out, only, seconds, times)
+    for step in steps.split(","):
         began = time.monotonic()
-        steps[phase]()
-        print(f"{phase}: {time.monotonic() - began:.1f} s", flush=True)
-
-
-def keep(file: Path, content: object) -> None:
-    """Write what there is so far."""
-    file.write_text(json.dumps(content, indent=1))
-
-
-def phase_calibrate(out: Path) -> None:
-    """Calibrate, and write the thresholds file into the results."""
-    said = read_thresholds(THRESHOLDS)
-    with Conductor("0") as conductor:
-        found = dict(calibrate(said, conductor))
-        entry = entry_of(conductor, found)
-    file = out / FILE
-    file.write_text(THRESHOLDS.read_text())
-    with_device(file, entry)
-    THRESHOLDS.write_text(file.read_text())
-    keep(out / "calibration.json", {"device": entry, "parts": found})
-    print(json.dumps(found), flush=True)
-
-
-def phase_class(bundle: Path, out: Path) -> None:
-    """Run the class's bundle."""
-    began = time.monotonic()
-    for ran in run_bundle(read_bundle(bundle), out / "class.results.jsonl"):
-        about = ran.measured.about
-        print(ran.wanted[:8], ran.measured.outcome, ran.measured.words, about["seconds"], flush=True)
-    keep(out / "class_seconds.json", {"seconds": time.monotonic() - began})
-
-
-def phase_tricks(out: Path, only: str, end: float) -> None:
-    """Try the tricks."""
-    from try_all import timed_tricks
-
-    rows: list[dict[str, Any]] = []
-    with Conductor("0", Effort(launch=3.0), read_thresholds(THRESHOLDS).ceilings) as conductor:
-        for row in timed_tricks(conductor, only):
-            rows.append(row)
-            keep(out / "tricks.json", rows)
-            print(row["ok"], row["seconds"], row["trick"], "->", row["came out"][:150], flush=True)
-            if time.monotonic() > end:
-                print("no time for the rest", flush=True)
-                break
-
-
-PAD = """
-    float padding = 0.0f;
-    for (int i = 0; i < %d; ++i) padding += shA[ti][(i + tj) & 15];
-    if (padding == 1e30f) acc = padding;
-"""
-
-
-def padded(work: int) -> str:
-    """Return the honest tiled kernel with more work at its end."""
-    from tricks import kernel
-
-    return kernel().replace("    if (row < M && col < N) C[", PAD % work + "    if (row < M && col < N) C[")
-
-
-def submissions(conductor: Conductor, said: Thresholds, bundle: Bundle) -> dict[str, tuple[str, Wanted]]:
-    """Return what is graded again and again.
-
-    Two right ones, the first in the bundle, and two that sit 5 % beside the mark for all points.
-    """
-    from kernels import TILES
-
-    p1 = said.part("practice_1_timed")
-    right = {job.cell: bundle.wanted[job.wanted] for job in reversed(bundle.jobs)}
-
-    def against_naive(source: str) -> Wanted:
-        return want(p1, read_cuda(source, TILES))
-
-    def gain(work: int) -> float:
-        measured = conductor.measure(against_naive(padded(work)))
-        first, *others = measured.samples
-        return measured.gain(others[0], first).value
-
-    mark = said.mark("practice_1_timed", conductor.device["name"], accept_shipped=True)
-    assert mark is not None
-    near = {}
-    for name, wish in (("5 % above the mark", 1.05 * mark.full), ("5 % below the mark", 0.95 * mark.full)):
-        # The time grows by nearly the same for each step of work, so 1/gain does.
-        (low, at_low), (high, at_high) = ((work, gain(work)) for work in (450, 850))
-        for _ in range(3):
-            work = round(low + (high - low) * (1 / wish - 1 / at_low) / (1 / at_high - 1 / at_low))
-            (low, at_low), (high, at_high) = (high, at_high), (work, gain(work))
-            if abs(at_high / wish - 1) < 0.005 or low == high:
-                break
-        near[name] = ("practice_1_timed", against_naive(padded(high)))
-        print(name, "wants", wish, "has", at_high, "with", high, "steps", flush=True)
-    return {
-        "practice 1, right": ("practice_1_timed", right["practice_1_timed"]),
-        "practice 7, right": ("practice_7_timed", right["practice_7_timed"]),
-        **near,
-    }
-
-
-def phase_repeat(bundle: Path, out: Path, times: int, only: str, end: float) -> None:
-    """Grade the same submissions again and again."""
-    said = read_thresholds(THRESHOLDS)
-    taken: dict[str, list[dict[str, Any]]] = {}
-    with Conductor("0", None, said.ceilings) as conductor:
-        wanted = {name: one for name, one in submissions(conductor, said, read_bundle(bundle)).items() if only in name}
-        for turn in range(times):
-            for name, (cell, one) in wanted.items():
-                if time.monotonic() > end:
-                    print("no time for the rest", flush=True)
-                    return
-                measured = conductor.measure(one, said.marks(cell, conductor.device["name"]))
-                taken.setdefault(name, []).append({"cell": cell, **measured.as_dict()})
-                if not turn:
-                    print(name, measured.outcome, measured.words, measured.about["seconds"], flush=True)
-            keep(out / "repeat.json", taken)
+        here.steps[step]()
+        print(f"{step}: {time.monotonic() - began:.1f} s", flush=True)
 
 
 # ---- where the gradebook is, again
@@ -239,71 +131,162 @@ def phase_repeat(bundle: Path, out: Path, times: int, only: str, end: float) -> 
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--record", type=click.Path(path_type=Path), help="also write a recorded run there")
 def conclude(folder: Path, out: Path, as_json: bool, record: Path | None) -> None:
-    """Import into FOLDER's gradebook what the GPU measured into OUT, and say what holds."""
+    """Import into a copy of FOLDER's gradebook what the GPU measured into OUT, and say what holds.
+
+    What a step that is missing would have shown does not hold.
+    """
     from try_all import no_source, python_tricks
 
-    from tilelab.grading.course import Course
-    from tilelab.grading.timed.pending import Pending
-
+    named = require_same_code(folder)
     said = read_thresholds(out / FILE)
-    course = Course(folder / "course")
-    (course.root / FILE).write_text((out / FILE).read_text())
-    before = json.loads((folder / "before.json").read_text())
-    settled = list(Pending(course).settle(out / "class.results.jsonl"))
-    again = list(Pending(course).settle(out / "class.results.jsonl"))
-    after = state_of(course)
-    (folder / "after.json").write_text(json.dumps(after, indent=1))
-    untouched = [row for row in before["gradebook"] if not row[4]]
-    tricks = [*json.loads((out / "tricks.json").read_text()), *python_tricks(), *no_source()]
-    repeats = repeat_rows(json.loads((out / "repeat.json").read_text()), said)
-    seconds = [
-        read_measured(json.loads(line)["measured"]).about["seconds"]
-        for line in (out / "class.results.jsonl").read_text().splitlines()
-    ]
-    ada = {row[1]: row[2] for row in after["gradebook"] if row[0] == "ada"}
-    right = [row for row in repeats if "right" in row["submission"]]
-    beside = [row for row in repeats if "mark" in row["submission"]]
-    job = max(row["seconds a job"] for row in right if row["part"] == "practice_1_timed")
-    hundred = 100 * sum(row["seconds a job"] for row in right) / 60
+    found = {name: kept(out / f"{name}.json", {}) for name in ("calibrate", "class", "pending", "grade", "tests")}
+    course = folder / "imported"
+    shutil.rmtree(course, ignore_errors=True)
+    shutil.copytree(folder / "course", course)
+    shutil.copy(out / FILE, course / FILE)
+    results = out / RESULTS
+    imports = [tilelab("jobs", "import", results, "--course", course, "--json") for _ in range(2)]
+    before, after = json.loads((folder / "before.json").read_text()), state_of(course)
+    tricks = [*kept(out / "tricks.json", []), *python_tricks(), *no_source()]
+    taken = kept(out / "repeat.json", {})
+    repeats = repeat_rows(taken, said)
     targets = [
-        target("points of the class that the import decides", sum(one.decided for one in settled), len(settled), ">="),
-        target("points that a second import changes", sum(one.decided for one in again), 0, "<="),
-        target(
-            "grades that were decided before and changed", sum(r not in after["gradebook"] for r in untouched), 0, "<="
-        ),
-        target("right kernels' points of 24", sum(ada.values()), 24.0, ">="),
+        *of_the_class(before["state"], after, *(rows_of(one) for one in imports)),
+        *of_grading_there(after, found["pending"], found["grade"]),
         target("tricks not as designed", sum(not row["ok"] for row in tricks), 0, "<="),
-        target("different marks for the same submission, at most", max(len(row["marks"]) for row in repeats), 1, "<="),
-        target("runs of each submission, at least", min(row["runs"] for row in repeats), TIMES, ">="),
-        target("spread of the gain, p95 − p5 over the median", max(row["spread"] for row in repeats), 0.02, "<="),
-        target(
-            "distance to the mark of those beside it, %", max(abs(r["beside the mark, %"]) for r in beside), 6.0, "<="
-        ),
-        target("seconds of the device for a job of practice 1", job, 5.0, "<="),
-        target("minutes for a class of 100 on practice 1 and 7", hundred, 20.0, "<="),
+        target("tricks that were tried, with those that are no source", len(tricks), every_trick(), ">="),
+        *of_repeats(repeats),
+        *of_calibration(found["calibrate"]),
+        target("tests on the GPU that passed", found["tests"].get("passed", math.nan), 7, ">="),
+        target("tests on the GPU that did not", found["tests"].get("exit code", math.nan), 0, "<="),
     ]
-    where = json.loads((out / "where.json").read_text()) | {
-        "calibration": json.loads((out / "calibration.json").read_text()),
+    machines = json.loads((out / "where.json").read_text())
+    where = machines[0] | {
+        "commit": named,
+        "machines": machines,
+        "sandbox on the GPU's machine": found["grade"].get("sandbox", "not tried"),
         "evidence": {
+            **found,
             "tricks": tricks,
-            "class": {"before": before, "after": after, "seconds of each job": seconds},
-            "settled": [vars(one) for one in settled],
-            "second import": [one.words for one in again],
+            "class before": before,
+            "imports": imports,
+            "class after": after,
+            "each run": {name: [of_run(run) for run in runs] for name, runs in taken.items()},
+            "steps of work": kept(out / "pads.json", {}),
+            "seconds of each job": [
+                {"outcome": one.outcome, "seconds": one.about["seconds"]} for one in measured_in(results)
+            ],
         },
     }
     print_and_record(repeats, targets, where, as_json, record)
+
+
+def measured_in(results: Path) -> list[Measured]:
+    """Return what a results file holds."""
+    lines = results.read_text().splitlines() if results.is_file() else []
+    return [read_measured(json.loads(line)["measured"]) for line in lines]
+
+
+def rows_of(done: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that a command gave as JSON; none where it failed."""
+    try:
+        return list(json.loads(done["said"].splitlines()[-1])["rows"])
+    except (KeyError, ValueError, IndexError):
+        return []
+
+
+def every_trick() -> int:
+    """Return how many tricks there are, with the two honest kernels that they are compared with."""
+    from tricks import CUDA_TRICKS, NO_SOURCE, PYTHON_TRICKS
+
+    return len(CUDA_TRICKS) + len(PYTHON_TRICKS) + len(NO_SOURCE) + 2
+
+
+def of_the_class(
+    before: dict[str, Any], after: dict[str, Any], first: list[dict[str, Any]], second: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what the class is to show that was exported, measured and imported."""
+    decided = [row for row in before["gradebook"] if not row[4]]
+    changed = sum(row not in after["gradebook"] for row in decided)
+    ada = sum(row[2] for row in after["gradebook"] if row[0] == "ada")
+    return [
+        target("points of the class that the import decides", sum(row["decided"] for row in first), 9, ">="),
+        target("points that a second import changes", sum(row["decided"] for row in second), 0, "<="),
+        target("jobs that the second import answers for", len(second), 9, ">="),
+        target("grades that were decided before and changed", changed, 0, "<="),
+        target("right kernels' points of 24", ada, 24.0, ">="),
+    ]
+
+
+def of_grading_there(after: dict[str, Any], pending: dict[str, Any], grade: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the same class is to show that was graded where the GPU is."""
+    targets = []
+    for name, found in (("grade --pending", pending), ("grade", grade)):
+        there = found.get("after once", {}).get("gradebook")
+        again = found.get("after again", {}).get("gradebook")
+        differ = math.nan if not there else sum(row not in after["gradebook"] for row in there)
+        waits = math.nan if not there else sum(row[4] for row in there)
+        changed = math.nan if not again else sum(row not in there for row in again)
+        code = found.get("once", {}).get("exit code", math.nan)
+        targets += [
+            target(f"exit code of {name} on the GPU", code, 0, "<="),
+            target(f"grades that {name} there gives otherwise than the import", differ, 0, "<="),
+            target(f"parts that wait after {name} there", waits, 0, "<="),
+            target(f"grades that a second {name} changes", changed, 0, "<="),
+        ]
+    return targets
+
+
+def of_repeats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the submissions are to show that were graded again and again."""
+
+    def over(what: str, wanted: list[dict[str, Any]], of: Any = max) -> float:
+        return float(of(row[what] for row in wanted)) if wanted else math.nan
+
+    right = [row for row in rows if "right" in row["submission"]]
+    first = [row for row in right if row["part"] == "practice_1_timed"]
+    due = {name: 100 * (beside - 1) for name, beside in BESIDE.items()}
+    off = [abs(row["beside the mark, %"] - due[row["submission"]]) for row in rows if row not in right]
+    hundred = sum(row["seconds a job"] for row in right) * 100 / 60 if right else math.nan
+    return [
+        target("submissions that were graded again and again", len(rows), 4, ">="),
+        target("different marks for the same submission, at most", over("different marks", rows), 1, "<="),
+        target("runs of each submission, at least", over("runs", rows, min), TIMES, ">="),
+        target("spread of the gain, p95 − p5 over the median", over("spread", rows), 0.02, "<="),
+        target("distance from ±5 % of those beside the mark, %", max(off, default=math.nan), 0.3, "<="),
+        target("seconds of the device for a job of practice 1", over("seconds a job", first), 5.0, "<="),
+        target("minutes for a class of 100 on practice 1 and 7", hundred, 20.0, "<="),
+    ]
+
+
+def of_calibration(done: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the calibration is to show."""
+    rows = rows_of(done)
+    return [
+        target("parts that were calibrated", sum("full" in row for row in rows), 2, ">="),
+        target("spread of a calibration", max((row["spread"] for row in rows), default=math.nan), 0.02, "<="),
+    ]
+
+
+def of_run(run: dict[str, Any]) -> dict[str, Any]:
+    """Return what one run of a submission gave: its gain with the interval, rounds, seconds, and the clocks."""
+    row = row_of("", read_measured({name: value for name, value in run.items() if name != "cell"}))
+    return {name: row.get(name) for name in ("outcome", "gain", "interval", "samples", "seconds", "SM MHz", "words")}
 
 
 def repeat_rows(taken: dict[str, list[dict[str, Any]]], said: Thresholds) -> list[dict[str, Any]]:
     """Return a row for each submission that was graded again and again."""
     rows = []
     for name, runs in taken.items():
-        measured: list[Measured] = [read_measured({k: v for k, v in run.items() if k != "cell"}) for run in runs]
+        measured = [read_measured({k: v for k, v in run.items() if k != "cell"}) for run in runs]
         cell = runs[0]["cell"]
         mark = said.mark(cell, str(measured[0].device["name"]))
         assert mark is not None
-        marks = sorted({by_gain(one, mark, "", "").share for one in measured})
-        gains = [one.gain(one.fastest([key for key in one.samples if key != "yours"])).value for one in measured]
+        verdicts = [by_gain(one, mark, "", "") for one in measured]
+        marks: list[float | str] = sorted({one.share for one in verdicts if not one.pending})
+        marks += ["pending"] * any(one.pending for one in verdicts)
+        timed = [one for one in measured if one.outcome == "timed"]
+        gains = [one.gain(one.fastest([key for key in one.samples if key != "yours"])).value for one in timed]
         middle = sorted(gains)[len(gains) // 2]
         rows.append(
             {
@@ -311,15 +294,16 @@ def repeat_rows(taken: dict[str, list[dict[str, Any]]], said: Thresholds) -> lis
                 "part": cell,
                 "runs": len(runs),
                 "marks": marks,
+                "different marks": len(marks),
                 "gain": middle,
                 "least": min(gains),
                 "most": max(gains),
                 "spread": spread(gains),
                 "beside the mark, %": 100 * (middle / mark.full - 1),
-                "ms": sorted(one.time("yours").value for one in measured)[len(measured) // 2],
-                "rounds": max(len(one.samples["yours"]) for one in measured),
+                "ms": sorted(one.time("yours").value for one in timed)[len(timed) // 2],
+                "rounds": max(len(one.samples["yours"]) for one in timed),
                 "seconds a job": sum(one.about["seconds"] for one in measured) / len(measured),
-                "seconds measuring": sum(one.about["seconds_on_device"] for one in measured) / len(measured),
+                "seconds measuring": sum(one.about["seconds_on_device"] for one in timed) / len(timed),
             }
         )
     return rows

@@ -8,7 +8,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -30,7 +30,8 @@ from tricks import (  # noqa: E402  (from the folder that was just put on the pa
 
 from tilelab.grading.cuda_answers import CudaAnswer, judge_kernel, read_cuda  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
-from tilelab.grading.timed.conductor import Conductor, Effort  # noqa: E402
+from tilelab.grading.timed.conductor import Conductor  # noqa: E402
+from tilelab.grading.timed.enough import Effort  # noqa: E402
 from tilelab.grading.timed.thresholds import read_thresholds  # noqa: E402
 from tilelab.grading.timed.wanted import Measured, Wanted, handed_in  # noqa: E402
 from tilelab.grading.timing import YOUR_TILED, courses, want  # noqa: E402
@@ -75,8 +76,8 @@ def gain_of(measured: Measured) -> float:
     return measured.gain(measured.fastest(others), first).value
 
 
-def timed_tricks(conductor: Conductor, only: str = "") -> Iterator[dict[str, Any]]:
-    """Yield a row for each trick that is a kernel in CUDA C++."""
+def timed_tricks(conductor: Conductor, asked: Callable[[Trick], bool] = lambda trick: True) -> Iterator[dict[str, Any]]:
+    """Yield a row for each trick that is a kernel in CUDA C++ and asked for; before them, for the honest kernels."""
     honest = kernel()
     emulated = bool(conductor.device["emulated"])
     launch = dict(CUDA_TRICKS[0].launch)
@@ -91,7 +92,7 @@ def timed_tricks(conductor: Conductor, only: str = "") -> Iterator[dict[str, Any
     for trick in CUDA_TRICKS:
         if emulated and any(part in trick.source + trick.tiled for part in (*ONLY_ON_A_GPU, *KEEPS)):
             continue
-        if only not in trick.name:
+        if not asked(trick):
             continue
         start = perf_counter()
         measured = measure(trick, conductor)

@@ -1,5 +1,6 @@
 """The whole path without a GPU: grade, export, run with a CPU in the GPU's place, import; what an import decides."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -227,6 +228,137 @@ def test_an_import_that_is_stopped_is_finished_by_the_next(course, tmp_path, mon
     assert course.grade("practice", "ada").score == 10
     assert "tilelab-roofline" in (course.root / "feedback" / "ada" / "practice" / "practice_1.html").read_text()
     assert not list((course.root / "autograded").glob("*/.*"))
+
+
+@pytest.mark.parametrize("text", ["{", "", "[]", "\xff", '{"nbformat": 4}'])
+def test_a_graded_notebook_that_cannot_be_read_costs_nobody_else_anything(course, tmp_path, text):
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    damaged = course.root / "autograded" / "ada" / "practice" / "practice_1.ipynb"
+    damaged.chmod(0o644)
+    damaged.write_bytes(text.encode("latin-1"))
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert code == 0
+    assert "1 jobs" in said
+    assert "practice_1.ipynb' cannot be read; grade it again with --force" in said
+    settled = list(Pending(course).settle(file))
+    assert [(one.student, one.decided) for one in settled] == [("ada", False), ("ada", False), ("ben", True)]
+    assert "cannot be read: grade it again" in settled[0].words
+
+
+def test_an_import_into_a_gradebook_that_lost_its_grades_says_so(course, tmp_path):
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")
+    with sqlite3.connect(course.root / "gradebook.db") as database:
+        database.execute("delete from grade")
+    assert {one.words for one in Pending(course).settle(file)} == {
+        "the gradebook has no grade of it: grade it, and export again"
+    }
+
+
+def test_a_student_who_handed_nothing_in_is_named(course, tmp_path):
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--student", "zoe")
+    assert (code, "'zoe' has not handed in 'practice'" in said) == (1, True), said
+
+
+def test_an_old_export_decides_what_it_measured_after_a_second_export_and_a_regrade(course, tmp_path):
+    """A forced regrade makes the points wait again; what was measured of the same answers still decides them."""
+    calibrate(course)
+    pending = Pending(course)
+    first = as_if_measured(pending.export("practice"), tmp_path / "1.jsonl")
+    second = as_if_measured(pending.export("practice"), tmp_path / "2.jsonl", gain=1.0)
+    assert [one.decided for one in pending.settle(first)] == [True] * 3
+    decided = grades(course)
+    assert [one.decided for one in pending.settle(second)] == [False] * 3
+    assert grades(course) == decided
+    list(course.grade_all("practice", ["ada", "ben"], force=True, workers=1))
+    assert grades(course)["ada", "practice_1_timed"] == [0.0, None, 1]
+    assert [one.decided for one in pending.settle(first)] == [True] * 3
+    assert grades(course) == decided
+
+
+def test_what_a_late_submission_loses_follows_its_timed_points(course, tmp_path):
+    policy = course.root / "course.toml"
+    due = "# practice = 2027-04-12T23:59:00Z"
+    assert due in policy.read_text()
+    policy.write_text(policy.read_text().replace(due, "practice = 2026-11-28T23:59:00Z"))
+    (course.root / "submitted" / "ada" / "practice" / "timestamp.txt").write_text("2026-11-30 12:00:00 UTC")
+    course = type(course)(course.root)
+    calibrate(course)
+    graded = course.grade("practice", "ada")
+    assert (graded.score, graded.penalty) == (6, 1.2)
+    list(Pending(course).settle(as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")))
+    graded = course.grade("practice", "ada")
+    assert (graded.status, graded.score, graded.penalty) == ("kept", 10, 2.0)
+
+
+@pytest.mark.parametrize("left", ["nothing", "half a page", "the old page"])
+def test_feedback_that_a_stopped_import_did_not_write_is_written_by_the_next(course, tmp_path, monkeypatch, left):
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def stopped(self, *_):
+        if left == "nothing":
+            shutil.rmtree(page.parent)
+        elif left == "half a page":
+            page.write_text(page.read_text()[:5000])
+        raise Killed
+
+    calibrate(course)
+    pending = Pending(course)
+    file = as_if_measured(pending.export("practice", ["ada"]), tmp_path / "r.jsonl")
+    page = course.root / "feedback" / "ada" / "practice" / "practice_1.html"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(course), "write_feedback", stopped)
+        with pytest.raises(Killed):
+            list(pending.settle(file))
+    assert not page.exists() or "tilelab-roofline" not in page.read_text()
+    decided = grades(course)
+    assert [one.decided for one in pending.settle(file)] == [False] * 2
+    assert "tilelab-roofline" in page.read_text()
+    assert grades(course) == decided
+    written = page.stat().st_mtime_ns
+    list(pending.settle(file))
+    assert page.stat().st_mtime_ns == written
+
+
+def free(folder):
+    """Tell whether nobody holds the lock of a course."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(held)
+    return True
+
+
+def test_imports_at_the_same_time_take_turns_and_each_point_is_decided_once(course, tmp_path, monkeypatch):
+    from tilelab.grading.ledger import Ledger
+
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    seen = []
+    for owner, name in ((Ledger, "_store_scores"), (Ledger, "_holds"), (Pending, "_stale")):
+        whole = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *given, whole=whole, name=name: seen.append((name, free(course.root))) or whole(*given)
+        )
+    held = os.open(course.root, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    settled, before = [], grades(course)
+    other = threading.Thread(target=lambda: settled.extend(Pending(course).settle(file)), daemon=True)
+    other.start()
+    other.join(0.5)
+    assert other.is_alive()
+    assert grades(course) == before
+    os.close(held)
+    other.join(20)
+    assert [one.decided for one in settled] == [True] * 3
+    assert {name for name, _ in seen} == {"_stale", "_store_scores"}
+    assert not any(is_free for _, is_free in seen)
+    assert free(course.root)
 
 
 def test_foreign_and_changed_results_are_refused(course, tmp_path):

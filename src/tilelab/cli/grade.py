@@ -130,12 +130,14 @@ def _settled(opened: "Course", assignment: str, students: list[str]) -> "list[Se
 
 def _finish(opened: "Course", assignment: str, students: list[str], as_json: bool) -> None:
     """Complete what waits for a GPU, or say how."""
-    from tilelab.cli.jobs import show_settled
+    from tilelab.cli.jobs import say_unreadable, show_settled
     from tilelab.cudacpp.device import gpu_missing
     from tilelab.grading.errors import GradingError
     from tilelab.grading.timed.pending import Pending
 
-    waits = Pending(opened).waiting(assignment, students)
+    pending = Pending(opened)
+    waits = pending.waiting(assignment, students)
+    say_unreadable(pending)
     if waits and (reason := gpu_missing()):
         people = len({one.student for one in waits})
         raise GradingError(

@@ -12,7 +12,7 @@ from tilelab.cli.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tilelab.grading.timed.pending import Settled
+    from tilelab.grading.timed.pending import Pending, Settled
     from tilelab.grading.timed.running import Ran
 
 A_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -39,9 +39,12 @@ def export(assignment: str, course: str, student: str | None, out: Path | None) 
         from tilelab.grading.timed.bundle import write_bundle
         from tilelab.grading.timed.pending import Pending
 
-        bundle = Pending(grading.Course(course)).export(assignment, [student] if student else None)
+        opened = grading.Course(course)
+        pending = Pending(opened)
+        bundle = pending.export(assignment, opened.students(assignment, student))
         out = out or Path(f"{assignment}.jobs.json")
         write_bundle(bundle, out)
+    say_unreadable(pending)
     click.echo(f"wrote {out}: {len(bundle.jobs)} jobs, {len(bundle.wanted)} measurements. Next, where the GPU is:")
     click.echo(f"tilelab jobs run {out}")
 
@@ -95,6 +98,12 @@ def show(results: Path, as_json: bool) -> None:
 
         ran = [Ran(wanted, measured, True) for wanted, measured in unverified(results).items()]
     show_runs(ran, as_json)
+
+
+def say_unreadable(pending: "Pending") -> None:
+    """Say which graded notebooks were left out because they cannot be read."""
+    for file in sorted(pending.unreadable):
+        click.echo(visible(f"left out: {str(file)!r} cannot be read; grade it again with --force"), err=True)
 
 
 def _require_gpu(device: str) -> None:

@@ -6,9 +6,12 @@ A graded submission has two halves, its row in the gradebook and its folder in `
     2. the gradebook, in one transaction
     3. the folder is moved to its place
 
-Killed before 2 nothing has changed; between 2 and 3 the next start finishes (`Ledger.settle`).
+Killed before 2 nothing has changed; between 2 and 3 the next start finishes (`Ledger.settle`). Several processes may
+write grades of a course at once: they take turns, a submission each (`Ledger.alone`).
 """
 
+import fcntl
+import os
 import shutil
 import time
 import warnings
@@ -55,12 +58,30 @@ class Ledger:
         self._coursedir = coursedir
         self._config = config
         self._patience = patience
+        self._turns = 0
         with self._words():
             self._gradebook = Gradebook(coursedir.db_url, coursedir.course_id)
 
     def close(self) -> None:
         """Close the gradebook."""
         self._gradebook.close()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody else writes grades of this course, and let nobody meanwhile.
+
+        The lock is the system's own, on the course's folder: it is free again however its holder ends.
+        """
+        folder = None if self._turns else os.open(self._coursedir.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._turns += 1
+        try:
+            if folder is not None:
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            self._turns -= 1
+            if folder is not None:
+                os.close(folder)
 
     def record(self, evaluated: Evaluated) -> None:
         """Record a graded submission: its scores, and its folder in ``autograded/``.
@@ -72,7 +93,7 @@ class Ledger:
         """
         place = self.folder(evaluated.student, evaluated.assignment)
         fresh = place.with_name(f".{place.name}.new")
-        with self._words():
+        with self._words(), self.alone():
             self._write(evaluated, place, fresh)
             self._patiently(lambda: self._store(evaluated), fresh)
             _move(fresh, place)
@@ -110,7 +131,7 @@ class Ledger:
         """
         place = self.folder(student, assignment)
         part, fresh = place.with_name(f".{place.name}.part"), place.with_name(f".{place.name}.new")
-        with self._words():
+        with self._words(), self.alone():
             for stale in (part, fresh):
                 shutil.rmtree(stale, ignore_errors=True)
             shutil.copytree(place, part)
@@ -142,19 +163,20 @@ class Ledger:
 
     def settle(self, assignment: str) -> None:
         """Finish or take back what a killed grader left half done."""
-        for student in sorted(path.name for path in self._autograded().glob("*") if path.is_dir()):
-            place = self.folder(student, assignment)
-            fresh, old = place.with_name(f".{place.name}.new"), place.with_name(f".{place.name}.old")
-            shutil.rmtree(place.with_name(f".{place.name}.part"), ignore_errors=True)
-            if fresh.is_dir():
-                if self._holds(student, assignment, fresh):
-                    _move(fresh, place)
-                else:
-                    shutil.rmtree(fresh)
-            if old.is_dir():
-                if not place.is_dir():
-                    old.rename(place)
-                shutil.rmtree(old, ignore_errors=True)
+        with self.alone():
+            for student in sorted(path.name for path in self._autograded().glob("*") if path.is_dir()):
+                place = self.folder(student, assignment)
+                fresh, old = place.with_name(f".{place.name}.new"), place.with_name(f".{place.name}.old")
+                shutil.rmtree(place.with_name(f".{place.name}.part"), ignore_errors=True)
+                if fresh.is_dir():
+                    if self._holds(student, assignment, fresh):
+                        _move(fresh, place)
+                    else:
+                        shutil.rmtree(fresh)
+                if old.is_dir():
+                    if not place.is_dir():
+                        old.rename(place)
+                    shutil.rmtree(old, ignore_errors=True)
 
     def folder(self, student: str, assignment: str) -> Path:
         """Return where a graded submission is kept."""

@@ -108,10 +108,13 @@ def in_a_kernel(hidden: list[str], show: Iterable[str] = ()) -> dict[str, Any]:
     manager = KernelManager(kernel_name="python3")
     choose(manager, show=list(show))
     said: list[str] = []
+    findings: list[str] = []
 
     def listen(message: dict[str, Any]) -> None:
         content = message["content"]
-        said.append(content.get("text") or "\n".join(content.get("traceback", [])))
+        text = content.get("text") or "\n".join(content.get("traceback", []))
+        # Newer Pythons warn of a fork beside threads, on the other stream.
+        (findings if content.get("name") == "stdout" else said).append(text)
 
     source = Path(probe.__file__).read_text().partition('if __name__ == "__main__"')[0]
     manager.start_kernel(cwd=str(Path(probe.__file__).parent))
@@ -121,15 +124,15 @@ def in_a_kernel(hidden: list[str], show: Iterable[str] = ()) -> dict[str, Any]:
         client.wait_for_ready(timeout=START_SECONDS)
         code = f"{source}\nprint(json.dumps(look_around({hidden!r})))"
         client.execute_interactive(code, timeout=START_SECONDS, output_hook=listen)
-        findings: dict[str, Any] = json.loads("".join(said))
+        found: dict[str, Any] = json.loads("".join(findings))
     except (RuntimeError, TimeoutError, ValueError) as error:
         raise SandboxError(
-            f"a kernel inside the sandbox does not answer: {error}. It said: {''.join(said)[-1000:]}"
+            f"a kernel inside the sandbox does not answer: {error}. It said: {''.join([*findings, *said])[-1000:]}"
         ) from error
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
-    return findings
+    return found
 
 
 def advice() -> str:

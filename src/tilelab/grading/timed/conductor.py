@@ -1,7 +1,7 @@
 """Conducts a measurement: starts the processes, draws the seeds, keeps the clock, and writes down what came out.
 
 Every kernel that was handed in has a process of its own, made for this measurement; the course's kernels have one that
-no learner's code ever enters. They take turns, A B A B. Each call has fresh inputs in fresh places, and all that it
+no learner's code ever enters. They take turns. Each call has fresh inputs in fresh places, and all that it
 wrote is compared in yet another process before its time counts. Nothing here holds a GPU.
 """
 
@@ -11,9 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +21,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed.arrays import STARTS, Arena, Shape
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.cubin import compile_cubin, files_fault
+from tilelab.grading.timed.doubts import doubt, floor
+from tilelab.grading.timed.enough import Effort, enough
 from tilelab.grading.timed.faults import in_words, is_the_devices
 from tilelab.grading.timed.players import (
     DRAWN,
@@ -36,31 +37,13 @@ from tilelab.grading.timed.players import (
 from tilelab.grading.timed.wanted import Candidate, Measured, Wanted
 from tilelab.grading.timed.watch import Watch, one_at_a_time
 from tilelab.kernels.ladder import rung
-from tilelab.measure.rounds import Sample, Timing
-from tilelab.measure.statistics import ratio
 
 _now = time.perf_counter
 HERE = __package__
 NAME = "matmul"
-#: Rounds after which a kernel that is four times too slow for any points is measured no more.
-HOPELESS_AFTER = 3
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to measure.
-
-    At least ``least`` rounds; until the ratio's interval is at most ``width`` wide; where a mark lies within it up to
-    ``most_near`` rounds, else up to ``most``.
-    """
-
-    least: int = 15
-    most: int = 60
-    most_near: int = 200
-    width: float = 0.01
-    #: Seconds that a timed launch may take, and every other question.
-    launch: float = 10.0
-    patience: float = 60.0
+#: Calls of each of the course's own kernels in a round; their mean is its sample. The naive one has two speeds, 5 %
+#: apart, from call to call: a median of single calls would be now nearer to the one, now to the other.
+OWN_CALLS = 3
 
 
 class Conductor:
@@ -153,7 +136,9 @@ class Conductor:
                 began_on_device = _now()
                 samples = self._rounds(players, shape, marks, about)
                 about["seconds_on_device"] = round(_now() - began_on_device, 3)
-            self._doubt(samples, shape, {one.name for one in wanted.candidates if one.handed_in}, about)
+            if not self._emulated:
+                learners = {one.name for one in wanted.candidates if one.handed_in}
+                about["disagreements"] = doubt(samples, floor(shape, self.ceilings), learners)
         except Refusal as refusal:
             outcome, words = "refused", str(refusal)
         except Trouble as trouble:
@@ -165,7 +150,7 @@ class Conductor:
             outcome, words = "undecided", f"the judge itself failed ({type(error).__name__}: {error!s:.200})"
             self._check_device()
         about["seconds"] = round(_now() - began, 3)
-        about["floor_ms"] = self._floor(shape)
+        about["floor_ms"] = floor(shape, self.ceilings)
         about["ceilings"] = dict(self.ceilings)
         return Measured(outcome, words, self.device, shape, samples, about)
 
@@ -357,42 +342,26 @@ class Conductor:
         self, players: "Sequence[Player]", shape: Shape, marks: Sequence[float], about: dict[str, Any]
     ) -> dict[str, list[list[float]]]:
         """Time the candidates in turns until the ratio is known."""
-        effort = self._effort
         samples: dict[str, list[list[float]]] = {player.candidate.name: [] for player in players}
         clocks: list[dict[str, Any]] = []
         about["clocks"] = clocks
         for player in players:  # warm: the first launch of a kernel brings its code to the device
             self._call(player, shape)
         self._look(clocks, players)
-        for turn in range(effort.most_near):
+        for turn in range(self._effort.most_near):
             for player in players[:: -1 if turn % 2 else 1]:
-                samples[player.candidate.name].append(self._call(player, shape))
+                samples[player.candidate.name].append(self._turn(player, shape))
             if turn % 10 == 9:
                 self._look(clocks, players)
-            rounds = turn + 1
-            if rounds == HOPELESS_AFTER and self._hopeless(samples, marks):
-                break
-            if rounds >= effort.least and (rounds - effort.least) % 5 == 0 and self._known(samples, marks, rounds):
+            if enough(samples, marks, self._effort):
                 break
         self._look(clocks, players)
         return samples
 
-    def _hopeless(self, samples: dict[str, list[list[float]]], marks: Sequence[float]) -> bool:
-        """Tell whether the first candidate is so slow that no more rounds can earn it anything."""
-        wall = {name: min(sample[0] for sample in taken) for name, taken in samples.items()}
-        first, *others = wall.values()
-        return bool(marks) and 4 * min(others) < min(marks) * first
-
-    def _known(self, samples: dict[str, list[list[float]]], marks: Sequence[float], rounds: int) -> bool:
-        """Tell whether the gain is known well enough for the marks."""
-        first, *others = samples
-        times = {name: [sample[1] for sample in taken] for name, taken in samples.items()}
-        fastest = min(others, key=lambda name: median(times[name]))
-        gain = ratio(times[fastest], times[first], resamples=300)
-        near = any(gain.low * 0.995 <= mark <= gain.high * 1.005 for mark in marks)
-        if rounds >= (self._effort.most_near if near else self._effort.most):
-            return True
-        return gain.width <= self._effort.width and not near
+    def _turn(self, player: "Player", shape: Shape) -> list[float]:
+        """Return a candidate's sample of a round: what was handed in is called once, the course's own more often."""
+        calls = 1 if player.candidate.handed_in or self._emulated else OWN_CALLS
+        return [fmean(times) for times in zip(*(self._call(player, shape) for _ in range(calls)), strict=True)]
 
     def _look(self, clocks: list[dict[str, Any]], players: "Sequence[Player]") -> None:
         """Note the clocks; stop where the device is slowed down or somebody else is on it."""
@@ -405,30 +374,3 @@ class Conductor:
         ours = {self._trusted.pid, self._comparer.pid, *(player.worker.pid for player in players)}
         if extra := self._watch.others(ours):
             raise Trouble(f"the device is shared: {extra} other process{'es are' if extra > 1 else ' is'} on it")
-
-    def _floor(self, shape: Shape) -> float:
-        """Milliseconds below which no float32 product of this shape is possible on this device."""
-        M, N, K = shape
-        work, traffic = 2.0 * M * N * K, 4.0 * (M * K + K * N + M * N)
-        return 1e3 * max(work / self.ceilings["flops"], traffic / self.ceilings["bandwidth"])
-
-    def _doubt(
-        self, samples: dict[str, list[list[float]]], shape: Shape, handed_in: set[str], about: dict[str, Any]
-    ) -> None:
-        """Raise where the clocks contradict each other, or a time cannot be."""
-        if self._emulated:
-            return
-        for name, taken in samples.items():
-            timing = Timing(tuple(Sample(device, wall) for wall, device, _ in taken))
-            if said := timing.disagreement():
-                # The wall is the truth. Where it says more, a kernel of a learner's has its own work to thank, such as
-                # what it prints; anything else is the machine.
-                if name not in handed_in or timing.device.value > timing.wall.value:
-                    raise Trouble(f"{name}: {said}")
-                about["disagreements"][name] = said
-            # Passing a message takes longer now and then, never shorter: so the lower quartile speaks.
-            wall, outer = timing.wall.value, sorted(sample[2] for sample in taken)[len(taken) // 4]
-            if abs(outer - wall) > 0.1 * wall + 0.1:
-                raise Trouble(f"{name}: its process says {wall:.4g} ms, the judge's own clock {outer:.4g} ms")
-            if wall < 0.95 * (floor := self._floor(shape)):
-                raise Trouble(f"{name}: {wall:.4g} ms is less than the {floor:.4g} ms that this device needs at least")

@@ -39,6 +39,8 @@ from tilelab.grading.timed.thresholds import Thresholds, read_thresholds
 from tilelab.grading.timed.wanted import Measured, Wanted, digest
 
 FOLDER = "jobs"
+#: What is said of a part that an earlier import decided.
+BEFORE = "it was decided before: nothing is changed"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Pending:
         self._checks = Path(course.api.config.JudgeAnswers.checks)
         self._judge = Judge(self._checks)
         self._folder = course.root / FOLDER
+        #: Graded notebooks that cannot be read any more, as far as anybody has looked.
+        self.unreadable: set[Path] = set()
 
     @property
     def thresholds(self) -> Thresholds:
@@ -93,16 +97,20 @@ class Pending:
         return read_thresholds(next((file for file in files if file.is_file()), files[0]))
 
     def waiting(self, assignment: str, students: Sequence[str] | None = None) -> list[Waiting]:
-        """Return the grade cells that wait, of all who handed the assignment in unless told."""
+        """Return the grade cells that wait, of all who handed the assignment in unless told.
+
+        A graded notebook that cannot be read is left out, and noted in ``unreadable``.
+        """
         found: list[Waiting] = []
         said = self.thresholds
         with self._course.gradebook() as gradebook:
             for student in self._course.students(assignment) if students is None else students:
                 for file in sorted(self._place("autograded_directory", assignment, student).glob("*.ipynb")):
-                    nb = nbformat.read(file, 4)
+                    if (nb := self._graded(file)) is None:
+                        continue
                     for cell, answers in _pending_cells(nb):
                         timer = self._judge.timer(cell)
-                        if timer is None or not _still_waits(gradebook, assignment, student, file.stem, cell):
+                        if timer is None or _not_waiting(gradebook, assignment, student, file.stem, cell):
                             continue
                         try:
                             wanted = timer(answers, said.part(cell))
@@ -173,48 +181,69 @@ class Pending:
         said, notebooks = self.thresholds, dict[str, NotebookNode]()
         scores: dict[tuple[str, str], tuple[float, bool]] = {}
         outcomes = []
-        for job in jobs:
-            notebook, cell = job["notebook"], job["cell"]
-            outcome = measured.get(job["wanted"])
-            file = self._place("autograded_directory", assignment, student) / f"{notebook}.ipynb"
-            why = "it has not been measured yet" if outcome is None else self._stale(ledger, assignment, job, file)
-            if why or outcome is None:
-                outcomes.append(Settled(student, cell, False, words=why))
-                continue
-            nb = notebooks.get(notebook) or nbformat.read(file, 4)
-            mark = said.mark(cell, str(outcome.device.get("name")), self._accept)
-            verdict = self._decide(cell, _answers_of(nb, cell), outcome, mark)
-            if verdict.pending:
-                outcomes.append(Settled(student, cell, False, words="; ".join(filter(None, verdict.lines))))
-                continue
-            before, after = _write_verdict(nb, cell, verdict, outcome)
-            notebooks[notebook], scores[notebook, cell] = nb, (after, False)
-            outcomes.append(Settled(student, cell, True, before, after, "; ".join(verdict.lines)))
-        if scores:
-            ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
-            if fault := self._course.write_feedback(assignment, student):
-                outcomes.append(Settled(student, "feedback", False, words=fault))
+        with ledger.alone():  # what waits now must still wait when it is written
+            for job in jobs:
+                notebook, cell = job["notebook"], job["cell"]
+                outcome = measured.get(job["wanted"])
+                file = self._place("autograded_directory", assignment, student) / f"{notebook}.ipynb"
+                why = "it has not been measured yet" if outcome is None else self._stale(ledger, assignment, job, file)
+                if why or outcome is None:
+                    outcomes.append(Settled(student, cell, False, words=why))
+                    continue
+                nb = notebooks.get(notebook) or nbformat.read(file, 4)
+                mark = said.mark(cell, str(outcome.device.get("name")), self._accept)
+                verdict = self._decide(cell, _answers_of(nb, cell), outcome, mark)
+                if verdict.pending:
+                    outcomes.append(Settled(student, cell, False, words="; ".join(filter(None, verdict.lines))))
+                    continue
+                old, new = _write_verdict(nb, cell, verdict, outcome)
+                notebooks[notebook], scores[notebook, cell] = nb, (new, False)
+                outcomes.append(Settled(student, cell, True, old, new, "; ".join(verdict.lines)))
+            if scores:
+                ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
+        before = any(one.words == BEFORE for one in outcomes)  # by an import that was stopped before it wrote feedback?
+        if scores or (before and not self._feedback_stands(assignment, student)):
+            fault = self._course.write_feedback(assignment, student)
+            outcomes += [Settled(student, "feedback", False, words=fault)] if fault else []
         yield from outcomes
+
+    def _feedback_stands(self, assignment: str, student: str) -> bool:
+        """Tell whether there is a whole page of feedback for each graded notebook, and none older than it."""
+        folder = self._place("feedback_directory", assignment, student)
+        for graded in self._place("autograded_directory", assignment, student).glob("*.ipynb"):
+            page = folder / f"{graded.stem}.html"
+            if not page.is_file() or page.stat().st_mtime < graded.stat().st_mtime:
+                return False
+            if not page.read_text(errors="replace").rstrip().endswith("</html>"):
+                return False
+        return True
 
     def _stale(self, ledger: Ledger, assignment: str, job: Mapping[str, str], file: Path) -> str:
         """Say why a job is no longer what was exported, or ``""``."""
         student, cell = job["student"], job["cell"]
         if not file.is_file():
             return "its graded notebook is gone"
-        nb = nbformat.read(file, 4)
+        if (nb := self._graded(file)) is None:
+            return "its graded notebook cannot be read: grade it again, and export again"
         handed_in = fingerprint(self._place("submitted_directory", assignment, student))
         graded = str(nb.metadata.get(GRADED, {}).get("submission", ""))
         if not job["submission"] == graded == handed_in:
             return "another submission was handed in since: grade it, and export again"
         waits = {name: digest(answers) for name, answers in _pending_cells(nb)}
         if cell not in waits:
-            return "it was decided before: nothing is changed"
+            return BEFORE
         if waits[cell] != job["answers"]:
             return "its answers are others now: export again"
         with ledger.reading() as gradebook:
-            if not _still_waits(gradebook, assignment, student, file.stem, cell):
-                return "a person has graded it meanwhile: nothing is changed"
-        return ""
+            return _not_waiting(gradebook, assignment, student, file.stem, cell)
+
+    def _graded(self, file: Path) -> NotebookNode | None:
+        """Return a graded notebook, or ``None`` for one that cannot be read."""
+        try:
+            return nbformat.read(file, 4)
+        except (OSError, ValueError, AttributeError, TypeError, nbformat.ValidationError):
+            self.unreadable.add(file)
+            return None
 
     def _decide(self, cell: str, answers: dict[str, Any], measured: Measured, mark: numbers.Mark | None) -> Verdict:
         settler = self._judge.settler(cell)
@@ -244,13 +273,15 @@ def _answers_of(nb: NotebookNode, cell: str) -> dict[str, Any]:
     return next(answers for name, answers in _pending_cells(nb) if name == cell)
 
 
-def _still_waits(gradebook: Any, assignment: str, student: str, notebook: str, cell: str) -> bool:
-    """Tell whether nobody has graded a cell by hand."""
+def _not_waiting(gradebook: Any, assignment: str, student: str, notebook: str, cell: str) -> str:
+    """Say why points of a cell do not wait by the gradebook, or ``""``."""
     try:
         grade = gradebook.find_grade(cell, notebook, assignment, student)
     except MissingEntry:
-        return False
-    return bool(grade.needs_manual_grade) and grade.manual_score is None
+        return "the gradebook has no grade of it: grade it, and export again"
+    if not grade.needs_manual_grade or grade.manual_score is not None:
+        return "a person has graded it meanwhile: nothing is changed"
+    return ""
 
 
 def _write_verdict(nb: NotebookNode, name: str, verdict: Verdict, measured: Measured) -> tuple[float, float]:

@@ -1,0 +1,139 @@
+"""A GPU that is none: the conductor's whole way of measuring, with times drawn from what an H200 showed.
+
+Its processes are objects in this one, so a measurement takes milliseconds. Nothing runs: every kernel is right, unless
+a test says what becomes of it.
+"""
+
+import random
+import sys
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+
+from tilelab.grading.timed import conductor as module
+from tilelab.grading.timed.cubin import Code
+from tilelab.grading.timed.worker import answering
+from tilelab.kernels.ladder import rung
+
+H200 = {"flops": 65e12, "bandwidth": 4.2e12}
+NAIVE, TILED = (rung(name).kernel.source for name in ("naive", "tiled_16"))
+
+
+class Times:
+    """Milliseconds of kernels by their source, as drawn on an H200 at 1024³.
+
+    The naive kernel has two speeds from call to call, the others one.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._draw = random.Random(seed)
+        self.of = {NAIVE: (0.425, 0.441), TILED: (0.2945,)}
+
+    def __call__(self, source: str) -> float:
+        return self._draw.choice(self.of.get(source, (0.2805,))) * self._draw.gauss(
+            1.0, 0.01 if source == NAIVE else 0.003
+        )
+
+
+class Clock:
+    """The conductor's clock, moved by the kernels alone."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class PretendGround:
+    """Where a worker's kernels would run."""
+
+    def __init__(self, times, clock, faults) -> None:
+        self._times, self._clock, self._faults, self._kernels, self._name = times, clock, faults, {}, ""
+
+    def describe(self):
+        return {"name": "NVIDIA H200", "architecture": "sm_90", "l2": 0, "cuda": "13.0", "emulated": False}
+
+    def load(self, name, code):
+        self._kernels[name] = code["source"]
+
+    def prepare(self, name, call):
+        self._name = name
+
+    def go(self):
+        source = self._kernels.get(self._name, "")
+        if fault := self._faults.get(source):
+            raise RuntimeError(fault)
+        device = self._times(source) if source else 0.002
+        wall = 0.3 + device + 0.005
+        self._clock.now += (wall + 0.04) / 1e3
+        return {"wall": wall, "device": device, "before": 0.3}
+
+    def collect(self, file):
+        pass
+
+    def ceilings(self):
+        return H200
+
+
+class PretendNvml(ModuleType):
+    """What NVML would say of a GPU; a test changes it.
+
+    ``reasons`` are those for low clocks, one for each look; the last one stays.
+    """
+
+    NVMLError = type("NVMLError", (Exception,), {})
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", "core"
+
+    def __init__(self) -> None:
+        super().__init__("pynvml")
+        self.reasons = [0]
+        self.processes = lambda: []
+        self.silent = False
+        self.looks = 0
+
+    def __getattr__(self, name):
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
+
+        def answer(*_):
+            if self.silent and name not in ("nvmlInit", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID"):
+                raise self.NVMLError("not supported")
+            if name == "nvmlDeviceGetCurrentClocksThrottleReasons":
+                self.looks += 1
+                return self.reasons.pop(0) if len(self.reasons) > 1 else self.reasons[0]
+            if name == "nvmlDeviceGetComputeRunningProcesses":
+                return [SimpleNamespace(pid=pid) for pid in self.processes()]
+            return {"nvmlDeviceGetClockInfo": 1980, "nvmlDeviceGetUUID": "GPU-pretend"}.get(name, 0)
+
+        return answer
+
+
+@contextmanager
+def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None):
+    """Let a `Conductor` measure on a GPU that is none; yield what NVML says of it.
+
+    ``faults`` maps sources to what the driver says of them.
+    """
+    clock, nvml, pids = Clock(), nvml or PretendNvml(), iter(range(100, 1_000_000))
+    times = times or Times()
+    living = set()
+    nvml.processes = lambda: sorted(living)
+
+    class Companion:
+        def __init__(self, what, *_):
+            self.pid = next(pids)
+            living.add(self.pid)
+            self._answer = answering(PretendGround(times, clock, faults or {})) if what.endswith("worker") else None
+
+        def ask(self, question, seconds, eager=False):
+            return self._answer(question) if self._answer else {"fault": ""}
+
+        def end(self):
+            living.discard(self.pid)
+
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(module, "Companion", Companion)
+    monkeypatch.setattr(module, "_now", clock)
+    monkeypatch.setattr(module, "compile_cubin", lambda *_: Code(b"", "matmul"))
+    yield nvml
