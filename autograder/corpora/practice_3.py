@@ -1,6 +1,6 @@
 """Practice 3: the missing barrier."""
 
-from kernels import INNER, NAIVE, SIMULATED, TILED, changed
+from kernels import DECOY, INNER, NAIVE, SIMULATED, TILED, changed
 
 from tilelab.grading.problems.practice_3 import BROKEN
 
@@ -63,6 +63,17 @@ WRONG = {
     ),
     "only a warp's barrier": ({"mended": changed(SIMULATED, ("syncthreads()  # second", "syncwarp()"))}, {"mended": 0}),
     "another kernel, without any tile": ({"mended": NAIVE}, {"mended": 1}),
+    "another kernel, beside a tile that nobody needs": ({"mended": DECOY}, {"mended": 1}),
+    "the tiles filled, and everything read from A and B": (
+        {
+            "mended": changed(
+                SIMULATED,
+                ("for k in range(TILE):", "for k in range(min(TILE, K - p * TILE) if row < M and col < N else 0):"),
+                ("shA[ti, k] * shB[k, tj]", "A[row, p * TILE + k] * B[p * TILE + k, col]"),
+            )
+        },
+        {"mended": 1},
+    ),
     "only the function, without what it needs": (
         {"mended": SIMULATED[SIMULATED.index("@cuda.jit") :]},
         {"mended": 0},

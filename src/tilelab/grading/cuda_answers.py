@@ -6,7 +6,6 @@ Everything that compiles or runs learner-written code goes through the one runne
 module makes the inputs and reads the outputs, outside of it.
 """
 
-import ast
 import json
 import math
 import re
@@ -361,26 +360,6 @@ def parameters_fault(answer: CudaAnswer) -> str:
     if pointers != [True] * 3 + [False] * (3 + answer.tile_argument):
         return f"the kernel's parameters are ({', '.join(map(str, found))}); write {asked}"
     return ""
-
-
-def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
-    """Whether the kernel has any shared memory, static or dynamic."""
-    from tilelab.cudacpp.errors import CudaError
-
-    if answer.in_python:
-        called = (ast.unparse(node.func) for node in ast.walk(ast.parse(answer.source)) if isinstance(node, ast.Call))
-        return any(name.endswith("shared.array") for name in called)
-    try:
-        kernel = answer.kernel(shape)
-        return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
-    except (CudaError, GradingError, *READING):
-        return False
-
-
-def right_with(answer: CudaAnswer, shape: Shape, shared: int) -> bool:
-    """Whether the kernel is right too where a block has only so many bytes of dynamic shared memory."""
-    (trial,) = try_all(replace(answer, launch={**answer.launch, "shared": shared}), [shape])
-    return trial.ok
 
 
 def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> Finding:

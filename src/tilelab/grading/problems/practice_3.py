@@ -5,8 +5,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.grading.cuda_answers import CudaAnswer, keeps_a_tile, look_at_kernel, read_cuda
+from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.sharing import NOTHING_SHARED, shares_a_tile
 from tilelab.grading.values import statements_fault, whole
 
 TILE = 16
@@ -39,7 +40,7 @@ def matmul(A, B, C, M, N, K):
 LAUNCH = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
 SIZES = ("8", "16", "17", "32", "1000")
 PUBLIC = ((17, 19, 40),)
-NO_TILE = "right, but it keeps nothing in shared memory: the tiled kernel is to be mended, not replaced"
+NO_TILE = f"right, but it {NOTHING_SHARED}: the tiled kernel is to be mended, not replaced"
 #: The largest extent that `races` tries: the simulated GPU takes its time.
 LARGEST = 1024
 
@@ -147,7 +148,7 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
 def look_at_mended(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel under the checker."""
     found = look_at_kernel(lambda: answer(answers), PUBLIC)
-    if found.ok and found.decided and not keeps_a_tile(answer(answers), PUBLIC[0]):
+    if found.ok and found.decided and not shares_a_tile(answer(answers), PUBLIC[0]):
         return Finding(False, NO_TILE)
     return found
 
