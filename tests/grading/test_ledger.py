@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from classroom import hand_in, make_course, solved
-from sandboxes import command_lines
+from sandboxes import command_lines, to_its_end
 
 from tilelab.grading.course import Course
 from tilelab.grading.errors import GradingError
@@ -90,7 +90,7 @@ def in_processes(mark):
 def undisturbed(handed_in, tmp_path_factory):
     root = tmp_path_factory.mktemp("undisturbed") / "course"
     shutil.copytree(handed_in, root)
-    subprocess.run(command(root), check=True, capture_output=True)
+    assert to_its_end(command(root), 200).returncode == 0
     expected = grades(root)
     assert len(expected) == 3 * len(STUDENTS)
     return expected
@@ -136,16 +136,17 @@ def graded_under_kills(root, undisturbed, chance, number):
             continue
         killed.append(kind)
         if kind == "grader":
-            grader.wait()
+            grader.wait(60)
     if grader.poll() is None:
         grader.wait(timeout=120)
-    done = subprocess.run(command(root), env=environment, capture_output=True, text=True, timeout=200)
+    done = to_its_end(command(root), 200, env=environment)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     assert grades(root) == undisturbed
     assert leftovers(root) == []
     assert {path.name for path in (root / "autograded").iterdir()} == set(STUDENTS)
     assert '"status": "failed"' not in done.stdout
-    again = subprocess.run(command(root), env=environment, capture_output=True, text=True, check=True)
+    again = to_its_end(command(root), 200, env=environment)
+    assert again.returncode == 0, again.stderr[-2000:]
     assert again.stdout.count('"status": "kept"') == len(STUDENTS), "something was graded again"
     gone = time.monotonic() + 10
     while in_processes(mark) and time.monotonic() < gone:
@@ -288,9 +289,7 @@ def test_a_full_disk_gives_a_true_message_and_keeps_the_grades(course, tmp_path)
         walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(24 << 20), "--tmpfs", "/mnt"]
         small = small.replace("/small", "/mnt")
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*walls, "sh", "-c", small, FULL], env=environment, capture_output=True, text=True, check=False
-    )
+    done = to_its_end([*walls, "sh", "-c", small, FULL], 250, env=environment)
     lines = done.stdout.splitlines()
     assert lines[0] == "graded 3.0", done.stderr[-3000:]
     assert lines[1].startswith("failed 3.0"), lines
