@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilelab.grading.errors import GradingError
-from tilelab.layout import Layout
+from tilelab.layout import ComposedLayout, Layout
 
 MIME = "application/vnd.tilelab.answer+json"
 VERSION = 1
@@ -74,7 +74,7 @@ def plain(value: object, depth: int = 0) -> Any:
         return {str(_recordable(str(key))): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, Layout):
+    if isinstance(value, Layout | ComposedLayout):
         return str(value)
     if hasattr(value, "tolist") and not isinstance(value, type):
         return plain(_listed(value), depth + 1)
