@@ -19,6 +19,7 @@ from tilelab.cudacpp.errors import READING
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding
 from tilelab.grading.rules import number_of, numbers_of
+from tilelab.grading.values import whole
 
 if TYPE_CHECKING:
     from tilelab.cudacpp.emulation import Emulation
@@ -139,13 +140,14 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
         raise GradingError('no launch rule is handed in yet; write {"grid": …, "block": …}')
     if not isinstance(launch, Mapping) or not {"grid", "block"} <= set(launch):
         raise GradingError(f'the launch rule is {{"grid": …, "block": …}}, not {launch!r:.80}')
+    launch = {name: rule for name, rule in launch.items() if rule is not None or name in ("grid", "block")}
     if unknown := sorted(set(launch) - {"grid", "block", "shared", "TILE"}):
         raise GradingError(f"the launch rule knows grid, block, shared and TILE, not {', '.join(unknown)!s:.60}")
     if tile is None:
         given = launch.get("TILE", 16)
-        if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1024:
+        tile = whole(given)
+        if tile is None or not 1 <= tile <= 1024:
             raise GradingError(f"TILE is a whole number from 1 to 1024, not {given!r:.40}")
-        tile = given
     return CudaAnswer(kernel, launch, tile, tile_argument)
 
 
