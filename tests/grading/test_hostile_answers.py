@@ -29,6 +29,11 @@ def test_a_python_kernel_that_is_nested_too_deep_is_a_zero(odd):
     assert "nested" in judged.lines[0] or "cannot be read" in judged.lines[0]
 
 
+@pytest.mark.parametrize("source", [PYTHON.format(""), "__global__ void matmul() {}"])
+def test_what_an_editor_puts_before_a_text_is_no_part_of_it(source):
+    assert read_cuda(f"\ufeff{source}", LAUNCH).source == source
+
+
 def test_a_source_that_is_too_long_is_not_read():
     with pytest.raises(GradingError, match="the limit is 50,000"):
         read_cuda("__global__ " * 90_000, LAUNCH)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tilelab.cudacpp.errors import READING
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding
+from tilelab.grading.python_kernels import looks_like_python
 from tilelab.grading.rules import number_of, numbers_of
 from tilelab.grading.values import whole
 
@@ -53,7 +55,7 @@ class CudaAnswer:
     @property
     def in_python(self) -> bool:
         """Whether it is a kernel for the simulated GPU."""
-        return "__global__" not in self.source and "cuda.jit" in self.source
+        return looks_like_python(self.source)
 
     @property
     def defines(self) -> dict[str, int]:
@@ -134,7 +136,12 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
         raise GradingError(f"the kernel is its CUDA C++ source as a text, not {kernel!r:.60}")
     if len(kernel) > LONGEST:
         raise GradingError(f"the kernel's source has {len(kernel):,} characters, the limit is {LONGEST:,}")
-    if "__global__" not in kernel and ("cuda.jit" not in kernel or tile_argument):
+    kernel = kernel.removeprefix("\ufeff")  # what some editors put before a text
+    if in_python := looks_like_python(kernel) and not tile_argument:
+        kernel = textwrap.dedent(kernel)
+    if not in_python and "__global__" not in kernel and re.search(rf"^def {NAME}\b", kernel, re.M):
+        raise GradingError(f"the function {NAME} is no kernel yet: put @cuda.jit above it")
+    if not in_python and "__global__" not in kernel:
         raise GradingError(f"the source has no __global__ function; write __global__ void {SIGNATURE}")
     if launch is None:
         raise GradingError('no launch rule is handed in yet; write {"grid": …, "block": …}')

@@ -81,6 +81,7 @@ def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
     import numpy as np
 
     from tilelab.grading.python_answers import python_fault
+    from tilelab.grading.python_kernels import numba_simulated
     from tilelab.simt import SimtError, cuda
 
     for name, extent in (("K", K), ("M", M), ("N", N)):
@@ -97,7 +98,8 @@ def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
     a, b = random.random((M, K), np.float32), random.random((K, N), np.float32)
     c = np.zeros((M, N), np.float32)
     try:
-        exec(compile(source, file, "exec"), names)
+        with numba_simulated():
+            exec(compile(source, file, "exec"), names)
         simulated = cuda.inspect(names["matmul"])
         report = simulated[(-(-N // TILE), -(-M // TILE)), (TILE, TILE)](a, b, c, M, N, K)
     except (SimtError, NameError, ImportError, AttributeError, TypeError) as error:
