@@ -4,6 +4,15 @@ CUDA C++ is emulated; a kernel in Python (``@cuda.jit``) runs on the simulated G
 
 Everything that compiles or runs learner-written code goes through the one runner of `tilelab.cudacpp.processes`; this
 module makes the inputs and reads the outputs, outside of it.
+
+What a hostile kernel can and cannot do. In emulation it shares its process with the emulator and the checker. Device
+code alone is compiled, system calls are filtered, and the word that closes a whole run is fresh for each; but a kernel
+that follows wild pointers could find that word, write it and leave: no process can keep a secret from code that runs in
+it. What it wins is that the checker's findings from then on stay unsaid (a race, an access out of bounds), while those
+already written stay, for the report only grows. It does not win a result. The inputs are drawn here, the expected
+product never enters that process, and the outputs are compared here, all of them, after poison: a kernel that forges
+its end must still have computed the product for every shape. That takes more than the barrier it saves; and a GPU that
+times it shows no mercy to a race.
 """
 
 import json
