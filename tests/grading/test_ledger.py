@@ -97,6 +97,7 @@ def undisturbed(handed_in, tmp_path_factory):
 
 
 KILLS_OF_ONE_CLASS = 5
+KINDS = ("grader", "worker", "judge", "kernel")
 
 
 @pytest.mark.slow
@@ -104,7 +105,7 @@ KILLS_OF_ONE_CLASS = 5
 def test_kills_at_random_moments_lose_and_repeat_nothing(
     handed_in, undisturbed, tmp_path, pytestconfig, record_property
 ):
-    """As many kills as are asked for, five while a class is graded: of the grader, of workers, of kernels."""
+    """As many kills as are asked for, five while a class is graded: of grader, workers, judges, kernels."""
     killed = []
     while (left := pytestconfig.getoption("kills") - len(killed)) > 0:
         root = tmp_path / f"course-{len(killed)}"
@@ -125,14 +126,13 @@ def graded_under_kills(root, undisturbed, chance, number):
             done = grader is not None and grader.returncode == 0
             quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
             grader = subprocess.Popen(command(root, *["--force"] * done), env=environment, **quiet)
-        time.sleep(chance.uniform(0.3, 4))
-        victims = victims_of(grader, mark)
-        kind = chance.choice([kind for kind in ("grader", "worker", "kernel") if victims[kind]] or ["nothing"])
-        if kind == "nothing":
-            continue
+        kind = chance.choice(KINDS)
+        while not victims_of(grader, mark)[kind] and grader.poll() is None:
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0.1, 3 if kind == "grader" else 0.5))
         try:
-            os.kill(chance.choice(victims[kind]), signal.SIGKILL)
-        except ProcessLookupError:
+            os.kill(chance.choice(victims_of(grader, mark)[kind]), signal.SIGKILL)
+        except (ProcessLookupError, IndexError):  # it has ended by itself meanwhile
             continue
         killed.append(kind)
         if kind == "grader":
@@ -157,11 +157,12 @@ def graded_under_kills(root, undisturbed, chance, number):
 
 
 def victims_of(grader, mark):
-    """The processes of a grader that runs: itself, its workers, the kernels in their sandboxes."""
+    """The processes of a grader that runs: itself, its workers, where checks work, the kernels in their sandboxes."""
     own = in_processes(mark)
     return {
         "grader": [grader.pid] if grader.poll() is None else [],
         "worker": [pid for pid in own if pid != grader.pid and "multiprocessing" in command_line(pid)],
+        "judge": [pid for pid in own if "tilelab.grading.bounded" in command_line(pid)],
         "kernel": sorted(pid for pid in children_of_all(own) if "ipykernel" in command_line(pid)),
     }
 
