@@ -112,6 +112,11 @@ def test_a_source_decides_no_running_time(piece):
     _private(read_cuda(f"{NAIVE}\n// {piece}"[:50_000], TILES), SHAPE)
 
 
+def test_rows_of_an_array_of_the_launch_are_kept():
+    (line,) = _private(read_cuda(f"{NAIVE}\nextern __shared__ float t[][16];", BYTES), SHAPE).source.splitlines()[-1:]
+    assert line == "alignas(16) float t[(2048 + sizeof(float) - 1) / sizeof(float)][16];"
+
+
 @pytest.mark.parametrize(
     "declared", ["static __shared__ float t[4];", "__shared__ static float t[4];", "__shared__ float t[4];"]
 )

@@ -19,7 +19,7 @@ _OF_A_BLOCK = re.compile(r"\b(?:static\s++)?+__shared__\b(?:\s++static\b)?+")
 #: An array whose size the launch decides. Every quantifier keeps what it took: a source decides no running time.
 _OF_A_LAUNCH = re.compile(
     r"\bextern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?+)\s++((?:[\w:]++\s++){1,12})(\w++)\s*+"
-    r"\[\s*+\]"
+    r"\[\s*+\]((?:\s*+\[[^\]]{1,100}\])*+)"
 )
 _IN_PYTHON = re.compile(r"\bshared(\s*+\.\s*+array\b)")
 
@@ -65,7 +65,7 @@ def _kept(answer: CudaAnswer, shape: Shape) -> set[str]:
         called = (ast.unparse(node.func) for node in ast.walk(ast.parse(answer.source)) if isinstance(node, ast.Call))
         return {name for name in called if name.endswith("shared.array")}
     kernel = answer.kernel(shape)
-    dynamic = {found[3] for found in _OF_A_LAUNCH.finditer(answer.source)} if kernel.shared else set()
+    dynamic = {"dynamic", *(found[3] for found in _OF_A_LAUNCH.finditer(answer.source))} if kernel.shared else set()
     return dynamic | {name for name, _, _ in kernel.build(checked=True).shared}
 
 
@@ -87,6 +87,6 @@ def _private(answer: CudaAnswer, shape: Shape) -> CudaAnswer:
     def sized(found: re.Match[str]) -> str:
         lines = "\n" * found[0].count("\n")
         kind, name = " ".join(found[2].split()), found[3]
-        return f"alignas(16) {kind} {name}[({size} + sizeof({kind}) - 1) / sizeof({kind})]{lines}"
+        return f"alignas(16) {kind} {name}[({size} + sizeof({kind}) - 1) / sizeof({kind})]{found[4]}{lines}"
 
     return replace(answer, source=_OF_A_BLOCK.sub("", _OF_A_LAUNCH.sub(sized, answer.source)))

@@ -204,9 +204,11 @@ async def validated(file: Path, seconds: float = VALIDATION) -> dict[str, Any]:
             late = False
         except TimeoutError:
             late = True
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        await child.wait()
+        finally:  # also where the server ends, or the page is closed
+            if child.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                await child.wait()
         for file_of in (told, log):
             file_of.seek(0)
         out, err = told.read(), log.read()
