@@ -86,6 +86,9 @@ UNUSUAL = {
         "mended": changed(BROKEN, ("        aCol =", "        cuda.syncthreads()\n        aCol ="))
     },
     "pairs the other way round, and twice": {"racing": [(17, 21), (18, 21), (21, 17)]},
+    "pairs as sets": {"racing": [{17, 21}, frozenset({18, 21})]},
+    "a set of pairs": {"racing": {(21, 17), (18, 21)}},
+    "pairs by the names of the tiles": {"racing": {"shA": (21, 17), "shB": (21, 18)}},
     "two pairs of tiles in turn, one barrier a step": {
         "mended": changed(
             BROKEN,

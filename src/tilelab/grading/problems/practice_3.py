@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from tilelab.grading.answers import SET
 from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.sharing import NOTHING_SHARED, shares_a_tile
@@ -53,14 +54,23 @@ def line_of(piece: str) -> int:
 
 def pairs(racing: object) -> set[frozenset[int]] | str:
     """Return pairs of lines without their order, or say why they cannot be read."""
+    if isinstance(racing, Mapping):
+        racing = _members(racing) or list(racing.values())  # of a set; or by the names of the tiles, say
     if not isinstance(racing, list):
         return f"racing is a list of pairs of line numbers, not {racing!r:.60}"
     found = set()
-    for pair in racing:
+    for pair in map(_members, racing):
         if not isinstance(pair, list) or len(pair) != 2 or None in (numbers := [whole(line) for line in pair]):
             return f"a pair is two line numbers, not {pair!r:.60}"
         found.add(frozenset(number for number in numbers if number is not None))
     return found
+
+
+def _members(value: Any) -> Any:
+    """Return the list of a recorded set's members, and anything else as it is."""
+    if isinstance(value, Mapping):
+        return value[SET] if list(value) == [SET] else None
+    return value
 
 
 def answer(answers: Mapping[str, Any]) -> CudaAnswer:
