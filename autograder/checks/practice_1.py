@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.grading.cuda_answers import Judgement, judge_kernel, keeps_a_tile
+from tilelab.grading.cuda_answers import Judgement, judge_kernel
 from tilelab.grading.judge import Verdict
-from tilelab.grading.problems.practice_1 import STATEMENTS, TILE, answer
+from tilelab.grading.problems.practice_1 import NO_TILE, STATEMENTS, TILE, answer
+from tilelab.grading.sharing import shares_a_tile
 from tilelab.grading.timed.thresholds import Mark
 from tilelab.grading.timed.wanted import Measured, Wanted
 from tilelab.grading.timing import by_gain, by_nearness, waits_for_gpu, want
@@ -18,8 +19,8 @@ TRUE = {"a": False, "b": True, "c": True, "d": False}
 
 def _judged(answers: dict[str, Any]) -> Judgement:
     found = judge_kernel(lambda: answer(answers), SHAPES).hinted(HINT)
-    if found.answer is not None and found.share and not keeps_a_tile(found.answer, SHAPES[0]):
-        return found.lowered(0.5, "the kernel keeps nothing in shared memory: it is not the tiled one")
+    if found.answer is not None and found.share and not shares_a_tile(found.answer, SHAPES[0]):
+        return found.lowered(0.5, NO_TILE)
     return found
 
 

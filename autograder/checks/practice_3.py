@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from tilelab.grading.cuda_answers import judge_kernel, keeps_a_tile
+from tilelab.grading.cuda_answers import judge_kernel
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_3 import NO_TILE, SIZES, answer, line_of, pairs
+from tilelab.grading.sharing import shares_a_tile
 from tilelab.grading.values import statements_right
 
 READS = line_of("acc +=")
@@ -37,6 +38,6 @@ def check_lines(answers: dict[str, Any]) -> Verdict:
 def check_mended(answers: dict[str, Any]) -> Verdict:
     """Right and free of races for every shape, or nothing: a barrier is there or it is not; half for another kernel."""
     found = judge_kernel(lambda: answer(answers), SHAPES)
-    if found.share == 1 and found.answer is not None and not keeps_a_tile(found.answer, SHAPES[0]):
+    if found.share == 1 and found.answer is not None and not shares_a_tile(found.answer, SHAPES[0]):
         return Verdict(0.5, (*found.lines, NO_TILE))
     return Verdict(float(found.share == 1), found.lines)

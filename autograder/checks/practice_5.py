@@ -6,7 +6,7 @@ from typing import Any
 from tilelab.grading.cuda_answers import judge_kernel, report
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
-from tilelab.grading.problems.practice_5 import STATIC, answer, bytes_asked, fits, keeps_both_tiles
+from tilelab.grading.problems.practice_5 import answer, bytes_asked, fits, not_dynamic
 
 TRIED = {8: ((16, 24, 32), (9, 17, 19)), 16: ((33, 17, 1000),), 32: ((33, 40, 65), (1, 1, 1))}
 TILES = (4, 8, 12, 16, 32, 64)
@@ -21,8 +21,8 @@ def check_correct(answers: dict[str, Any]) -> Verdict:
             return Verdict(0.0, found.lines)
         trials += found.trials
     share, lines = sum(trial.ok for trial in trials) / len(trials), report(trials)
-    if trials[0].ok and not keeps_both_tiles(answer(answers, 8), TRIED[8][0]):
-        return Verdict(share / 2, (*lines, STATIC))
+    if trials[0].ok and (missing := not_dynamic(answer(answers, 8), TRIED[8][0])):
+        return Verdict(share / 2, (*lines, missing))
     return Verdict(share, lines)
 
 

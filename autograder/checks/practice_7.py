@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilelab.grading.cuda_answers import Judgement, judge_kernel, keeps_a_tile
+from tilelab.grading.cuda_answers import Judgement, judge_kernel
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_7 import OUTPUTS, answer, outputs_a_thread, tiled_answer
+from tilelab.grading.sharing import NOTHING_SHARED, shares_a_tile
 from tilelab.grading.timed.thresholds import Mark
 from tilelab.grading.timed.wanted import Measured, Wanted
 from tilelab.grading.timing import YOUR_TILED, by_gain, waits_for_gpu, want
 
 SHAPES = ((64, 64, 32), (33, 17, 19), (65, 66, 17), (1, 1, 1), (40, 100, 48), (31, 33, 1110))
 HINT = "a sum of its own for each of a thread's outputs; loads that fill the whole tile; the grid by the tile of C"
-NO_TILE = "right, but it keeps nothing in shared memory: the threads of a block read the same elements again and again"
+NO_TILE = f"right, but it {NOTHING_SHARED}: the threads of a block read the same elements again and again"
 TILED_SHAPES = ((32, 48, 40), (17, 19, 35))
 
 
@@ -27,7 +28,7 @@ def _judged(answers: dict[str, Any]) -> Judgement:
         return found.lowered(
             1 / 3, f"the launch has a thread for every {outputs:g} elements of C, {OUTPUTS} are asked for"
         )
-    if not keeps_a_tile(found.answer, SHAPES[0]):
+    if not shares_a_tile(found.answer, SHAPES[0]):
         return found.lowered(1, NO_TILE)
     return found
 
@@ -48,8 +49,8 @@ def check_timed(answers: dict[str, Any]) -> Verdict:
     own = judge_kernel(lambda: tiled_answer(answers), TILED_SHAPES)
     if own.share < 1:
         return Verdict(0.0, ("timed: your tiled kernel, which this one is compared with, is not right", *own.lines))
-    if own.answer is not None and not keeps_a_tile(own.answer, TILED_SHAPES[0]):
-        return Verdict(0.0, ("timed: the kernel that yours is compared with keeps nothing in shared memory",))
+    if own.answer is not None and not shares_a_tile(own.answer, TILED_SHAPES[0]):
+        return Verdict(0.0, (f"timed: the kernel that yours is compared with {NOTHING_SHARED}",))
     waits = waits_for_gpu(found, "1024³ against the faster of your tiled kernel and the course's")
     return replace(waits, lines=(*waits.lines, NO_TILE)) if waits.pending and NO_TILE in found.lines else waits
 

@@ -1,6 +1,6 @@
 """Exercise 3: a 32 × 32 tile without bank conflicts."""
 
-from tilelab.layout import Layout
+from tilelab.layout import Layout, Swizzle, composition
 
 RIGHT = {"prediction": 1, "degree": 32, "layout": Layout((32, 32), (1, 33)), "size": 1024, "cosize": 1055}
 
@@ -24,6 +24,11 @@ UNUSUAL = {
     "padded by rows": {"layout": "(32,32):(33,1)"},
     "a large odd stride": {"layout": "(32,32):(1,45)", "cosize": 31 + 31 * 45 + 1},
     "a swizzle as a table": {"layout": [[32 * j + (i ^ j) for j in range(32)] for i in range(32)], "cosize": 1024},
+    "a swizzle of the package": {
+        "layout": composition(Swizzle(5, 0, 5), Layout((32, 32), (1, 32))),
+        "cosize": 1024,
+    },
+    "as Python writes a pair": {"layout": "((32, 32), (1, 33))"},
     "nested modes": {"layout": "((4,8),32):((1,4),33)"},
     "numbers as floats": {"degree": 32.0, "size": 1024.0},
 }

@@ -35,6 +35,7 @@ WRONG = {
 UNUSUAL = {
     "divided by 2, thread second": {"a": "(2,4):(1,2)", "a_thread": 1},
     "divided by 4 with the modes turned": {"b": Layout((2, 4), (4, 1)), "b_thread": 1},
+    "a table of two rows, thread second": {"b": [[0, 1, 2, 3], [4, 5, 6, 7]], "b_thread": 1},
     "nested thread mode": {"a": "((2,2),2):((2,4),1)"},
     "words in other spelling": {"better": "B", "why": "All_used"},
 }

@@ -45,6 +45,22 @@ __global__ void matmul(const float* A, const float* B, float* C, int M, int N, i
 }
 """
 
+#: A tile that is filled and of which every thread reads its own element alone, so that nothing comes of it.
+DECOY = changed(
+    NAIVE,
+    ("    float acc = 0.0f;\n", "    __shared__ float tile[16][16];\n    float acc = 0.0f;\n"),
+    (
+        "    for (int k = 0;",
+        "    tile[threadIdx.y][threadIdx.x] = A[row * K];\n    __syncthreads();\n"
+        "    if (tile[threadIdx.y][threadIdx.x] > 1e30f) acc = 1.0f;\n    for (int k = 0;",
+    ),
+    (
+        "    if (row >= M || col >= N) return;\n",
+        "    bool mine = row < M && col < N;\n    row = min(row, M - 1), col = min(col, N - 1);\n",
+    ),
+    ("    C[row * N + col] = acc;", "    if (mine) C[row * N + col] = acc;"),
+)
+
 FLAT = r"""
 template <int T>
 __device__ float element(const float* X, int i, int j, int rows, int columns) {

@@ -1,6 +1,6 @@
 """Practice 1: naive against tiled."""
 
-from kernels import EMPTY, FLAT, FLAT_TILES, NAIVE, TILED, TILES, changed
+from kernels import DECOY, EMPTY, FLAT, FLAT_TILES, NAIVE, TILED, TILES, changed
 
 RIGHT = {
     "traffic_ratio": 16,
@@ -19,6 +19,7 @@ WRONG = {
     ),
     "no barrier at all": ({"kernel": changed(TILED, ("__syncthreads();", ""))}, {"correct": 0, "timed": 0}),
     "the naive kernel again": ({"kernel": NAIVE}, {"correct": 2, "timed": 0}),
+    "the naive kernel beside a tile that nobody needs": ({"kernel": DECOY}, {"correct": 2, "timed": 0}),
     "no edges": (
         {
             "kernel": changed(

@@ -1,6 +1,6 @@
 """Practice 3: the missing barrier."""
 
-from kernels import INNER, NAIVE, SIMULATED, TILED, changed
+from kernels import DECOY, INNER, NAIVE, SIMULATED, TILED, changed
 
 from tilelab.grading.problems.practice_3 import BROKEN
 
@@ -63,6 +63,17 @@ WRONG = {
     ),
     "only a warp's barrier": ({"mended": changed(SIMULATED, ("syncthreads()  # second", "syncwarp()"))}, {"mended": 0}),
     "another kernel, without any tile": ({"mended": NAIVE}, {"mended": 1}),
+    "another kernel, beside a tile that nobody needs": ({"mended": DECOY}, {"mended": 1}),
+    "the tiles filled, and everything read from A and B": (
+        {
+            "mended": changed(
+                SIMULATED,
+                ("for k in range(TILE):", "for k in range(min(TILE, K - p * TILE) if row < M and col < N else 0):"),
+                ("shA[ti, k] * shB[k, tj]", "A[row, p * TILE + k] * B[p * TILE + k, col]"),
+            )
+        },
+        {"mended": 1},
+    ),
     "only the function, without what it needs": (
         {"mended": SIMULATED[SIMULATED.index("@cuda.jit") :]},
         {"mended": 0},
@@ -75,6 +86,9 @@ UNUSUAL = {
         "mended": changed(BROKEN, ("        aCol =", "        cuda.syncthreads()\n        aCol ="))
     },
     "pairs the other way round, and twice": {"racing": [(17, 21), (18, 21), (21, 17)]},
+    "pairs as sets": {"racing": [{17, 21}, frozenset({18, 21})]},
+    "a set of pairs": {"racing": {(21, 17), (18, 21)}},
+    "pairs by the names of the tiles": {"racing": {"shA": (21, 17), "shB": (21, 18)}},
     "two pairs of tiles in turn, one barrier a step": {
         "mended": changed(
             BROKEN,

@@ -79,6 +79,12 @@ WRONG = {
 
 UNUSUAL = {
     "in Python, on the simulated GPU": {"kernel": SIMULATED},
+    "in Python, with numba's names": {
+        "kernel": changed(SIMULATED, ("from tilelab.simt import cuda", "from numba import cuda"))
+    },
+    "the launch as in a C++ program": {
+        "launch": {"grid": "dim3((N + 15) / 16, (M + 15) / 16)", "block": "dim3(16, 16)"},
+    },
     "flat tiles of 8, one-dimensional launch": {"kernel": FLAT, "launch": FLAT_TILES},
     "bounds by clamping and masking": {
         "kernel": changed(

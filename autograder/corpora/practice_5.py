@@ -1,6 +1,6 @@
 """Practice 5: dynamic shared memory."""
 
-from kernels import NAIVE, TILED, changed
+from kernels import DECOY, NAIVE, TILED, changed
 
 DYNAMIC = changed(
     TILED,
@@ -74,6 +74,18 @@ WRONG = {
     ),
     "a naive kernel, and the bytes asked for all the same": (
         {"kernel": changed(NAIVE, ("int K)", "int K, int TILE)"))},
+        {"correct": 2.5},
+    ),
+    "a naive kernel, and a tile of the size asked for that nobody needs": (
+        {
+            "kernel": changed(
+                DECOY,
+                ("int K)", "int K, int TILE)"),
+                ("__shared__ float tile[16][16];", "extern __shared__ float tile[];"),
+                ("tile[threadIdx.y][threadIdx.x] =", "tile[2 * TILE * TILE - 1 - threadIdx.y * TILE - threadIdx.x] ="),
+                ("tile[threadIdx.y][threadIdx.x] >", "tile[2 * TILE * TILE - 1 - threadIdx.y * TILE - threadIdx.x] >"),
+            )
+        },
         {"correct": 2.5},
     ),
     "left blank": ({"kernel": None, "launch": None}, {"correct": 0, "byte_rule": 0}),

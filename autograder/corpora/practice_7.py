@@ -1,6 +1,6 @@
 """Practice 7: register tiling."""
 
-from kernels import EMPTY, NAIVE, TILED, TILES, changed
+from kernels import DECOY, EMPTY, NAIVE, TILED, TILES, changed
 
 PATCH = r"""
 #define TK 16
@@ -93,6 +93,7 @@ WRONG = {
         {"timed": 0},
     ),
     "a naive kernel to compare with": ({"tiled": NAIVE}, {"timed": 0}),
+    "a naive kernel beside a tile that nobody needs, to compare with": ({"tiled": DECOY}, {"timed": 0}),
     "left as it was given": ({"kernel": EMPTY, "tiled": None}, {"correct": 0, "timed": 0}),
 }
 

@@ -87,6 +87,13 @@ def beside(make: Callable[[Path], object], words: str = "") -> Case:
     return Case({NAME: TEXT}, ALL, words, make)
 
 
+def in_a_folder(folder: Path) -> None:
+    """Put the notebook where a folder was handed in whole, with what Jupyter and a Macintosh put there."""
+    for place in ("exercises", "exercises/.ipynb_checkpoints", "__MACOSX/exercises"):
+        (folder / place).mkdir(parents=True)
+        (folder / place / NAME).write_bytes(TEXT)
+
+
 def sparse(file: Path) -> None:
     """Make a file of a terabyte that takes no room."""
     with file.open("wb") as opened:
@@ -131,6 +138,10 @@ CASES: dict[str, Case] = {
     # files
     "missing": Case({}, NOTHING, "no notebook exercise_1.ipynb was handed in"),
     "wrong_name": Case({f"{PROBLEM}-Copy1.ipynb": TEXT}, ALL, "exercise_1-Copy1.ipynb was taken for it"),
+    "in_a_folder": Case({}, ALL, "exercises/exercise_1.ipynb was taken for it", in_a_folder),
+    "suffix_of_a_browser": Case({f"{NAME}.json": TEXT}, ALL, "exercise_1.ipynb.json was taken for it"),
+    "capitals": Case({"Exercise_1.IPYNB": TEXT}, ALL, "Exercise_1.IPYNB was taken for it"),
+    "copy_beside": Case({NAME: TEXT, f"{PROBLEM}-Copy1.ipynb": TEXT}, ALL, "exercise_1-Copy1.ipynb beside it was not"),
     "wrong_file": Case({"essay.txt": b"my answer"}, NOTHING, "no notebook exercise_1.ipynb was handed in"),
     "latin1": case(TEXT.decode().replace("prediction = 1", "prediction = 1  # \xe4").encode("latin-1"), ALL),
     "utf8_bom": case(b"\xef\xbb\xbf" + TEXT, ALL),

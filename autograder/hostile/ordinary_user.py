@@ -5,20 +5,24 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from to_its_end import to_its_end
+
 import tilelab
 from tilelab.grading.sandbox import view
 
 USER = "65534"
 
 
-def as_ordinary_user(command: list[str], folder: Path, **options: Any) -> "subprocess.CompletedProcess[Any]":
-    """Run a command as a user without privileges and return how it ended.
+def as_ordinary_user(
+    command: list[str], folder: Path, seconds: float, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a user without privileges and return how it ended; see `to_its_end`.
 
     Root's own folder is closed to others, and a Python may be installed there: in a mount namespace of the command's
     own, the folder is an open one that holds that Python alone.
     """
     if os.getuid():
-        return subprocess.run(command, cwd=folder, **options)
+        return to_its_end(command, seconds, cwd=folder, **options)
     os.chown(folder, int(USER), int(USER))
     walls = ["bwrap", "--dev-bind", "/", "/"]
     for closed in {path for path in map(Path, ("/root",)) if path.is_dir()}:
@@ -35,4 +39,4 @@ def as_ordinary_user(command: list[str], folder: Path, **options: Any) -> "subpr
         "PYTHONDONTWRITEBYTECODE": "1",
         **options.pop("env", {}),
     }
-    return subprocess.run([*walls, "--chdir", str(folder), *drop, *command], env=environment, **options)
+    return to_its_end([*walls, "--chdir", str(folder), *drop, *command], seconds, env=environment, **options)

@@ -30,6 +30,8 @@ from tilelab.grading.sandbox import cgroups  # noqa: E402
 CASES = NOTEBOOKS | FILES | ATTACKS
 #: Shorter than a course's, so that what never ends ends soon.
 LIMITS = "[every]\ncell_seconds = 5\nmemory = '1 GiB'\n"
+#: Seconds for everything as an ordinary user.
+LONGEST = 1800
 #: What an attempt would leave behind if it succeeded, in some process's command line.
 LEFT = ("tilelab-hostile", "sleep\x0054321")
 
@@ -128,7 +130,8 @@ def as_an_ordinary_user(arguments: list[str]) -> bool:
     """Do the same again as a user without privileges, and tell whether all was well."""
     with tempfile.TemporaryDirectory(prefix="tilelab-open-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, __file__, *arguments]
-        done = as_ordinary_user(command, Path(folder), env={"TMPDIR": folder}, check=False)
+        done = as_ordinary_user(command, Path(folder), LONGEST, env={"TMPDIR": folder})
+    print(done.stdout, done.stderr, sep="", end="", flush=True)
     return done.returncode == 0
 
 

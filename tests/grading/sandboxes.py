@@ -6,8 +6,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "autograder" / "hostile"))
 from ordinary_user import as_ordinary_user
+from to_its_end import to_its_end
 
-__all__ = ["as_ordinary_user", "command_lines", "python"]
+__all__ = ["as_ordinary_user", "command_lines", "python", "to_its_end"]
 
 
 def python(*arguments):

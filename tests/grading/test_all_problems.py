@@ -175,7 +175,13 @@ def test_lateness_costs_what_the_course_says(course):
         (kept,) = (one for one in later.results("exercises") if one.student == "late")
         assert kept.penalty == pytest.approx(1.2), "a date that moved holds for what is graded already"
         (course.root / FILE).write_text(again.replace("per_day = 0.10", "per_day = 0.05"))
+        page = course.root / "feedback" / "late" / "exercises" / "exercise_1.html"
+        assert "Late submission penalty (Score: -0.8)" in page.read_text()
+        out = CliRunner().invoke(cli, ["export", "exercises", "--course", str(course.root)])
+        assert "in exercises is not of these grades" in out.stderr
         kept = type(course)(course.root).grade("exercises", "late")
+        assert "Late submission penalty (Score: -0.6)" in page.read_text(), "and feedback says so"
+        assert type(course)(course.root).stale_feedback("exercises", ["late"]) == []
         assert (kept.status, kept.penalty) == ("kept", pytest.approx(0.6)), (
             "and so does a rule, where nothing is graded"
         )

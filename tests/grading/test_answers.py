@@ -23,6 +23,11 @@ def test_arrays_become_lists():
     assert made["answers"] == {"table": [[0, 1, 2], [3, 4, 5]], "one": 7}
 
 
+def test_a_set_is_recorded_as_one_and_is_no_list():
+    made = record("practice_3", {"racing": [{21, 17}, frozenset({18})], "mixed": {2, "x", (1, 2), None}})["answers"]
+    assert made == {"racing": [{"set": [17, 21]}, {"set": [18]}], "mixed": {"set": ["x", 2, [1, 2], None]}}
+
+
 def nested(depth):
     value = []
     for _ in range(depth):
@@ -63,7 +68,8 @@ def test_arrays_hold_such_values_too():
         (nested(500), "nested more than 20 deep"),
         (holding_itself(), "or holds itself"),
         ("x" * MAX_BYTES, "the limit is 1,000,000"),
-        ({1, 2}, "a set cannot be handed in"),
+        (b"bytes", "a bytes cannot be handed in"),
+        ({1, b"bytes"}, "a bytes cannot be handed in"),
         (print, "built-in function print"),
         (1 + 2j, "a complex cannot be handed in"),
     ],

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "autograder" / "corpora"))
 
 from cases import CHECKS, cases, problems
 
+from tilelab.grading import python_answers
 from tilelab.grading.answers import record
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Judge
@@ -19,6 +21,28 @@ pytestmark = pytest.mark.slow
 
 GARBAGE = [None, -1, 10**30, 0.5, "", "x" * 200, "<script>", [], [[]], [[None]], {}, {"shape": [3], "stride": "x"}]
 ALL = [case for name in problems() for case in cases(name)]
+#: Seconds that an endless function of a learner's is given here.
+ENDLESS = 5.0
+
+
+def each(of, name):
+    """Parameters of a test; those of one problem go to one process, which remembers what a kernel did."""
+    return [
+        pytest.param(one, id=name(one), marks=pytest.mark.xdist_group(f"corpus of {problem_of(one)}")) for one in of
+    ]
+
+
+def problem_of(one):
+    return one if isinstance(one, str) else one.problem
+
+
+def titled(case):
+    return f"{case.problem}: {case.name}"
+
+
+@pytest.fixture(autouse=True)
+def _endless_functions_end_soon(monkeypatch):
+    monkeypatch.setattr(python_answers, "LIMITS", replace(python_answers.LIMITS, seconds=ENDLESS))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +61,7 @@ def test_a_corpus_has_six_wrong_and_three_unusual_answers(name):
     assert kinds.count("unusual") >= 3
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.problem}: {case.name}")
+@pytest.mark.parametrize("case", each(ALL, titled))
 def test_answers_earn_what_they_are_designed_to(case, judge):
     judged = case.judge(judge)
     assert {part: found.earned for part, found in judged.items()} == case.expected
@@ -48,7 +72,7 @@ def test_answers_earn_what_they_are_designed_to(case, judge):
         assert found.lines, "a verdict gives its reasons"
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.kind != "wrong"], ids=lambda c: f"{c.problem}: {c.name}")
+@pytest.mark.parametrize("case", each([case for case in ALL if case.kind != "wrong"], titled))
 def test_an_instant_check_accepts_what_the_judge_accepts(case):
     answers = record(case.problem, case.answers)["answers"]
     for part in problem(case.problem).parts:
@@ -56,7 +80,7 @@ def test_an_instant_check_accepts_what_the_judge_accepts(case):
         assert finding.ok, f"{part.name}: {finding.text}"
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.kind == "wrong"], ids=lambda c: f"{c.problem}: {c.name}")
+@pytest.mark.parametrize("case", each([case for case in ALL if case.kind == "wrong"], titled))
 def test_an_instant_check_gives_no_right_number_away(case):
     right = next(cases(case.problem)).answers
     answers = record(case.problem, case.answers)["answers"]
@@ -70,7 +94,7 @@ def test_an_instant_check_gives_no_right_number_away(case):
                 assert not re.search(rf"\b{value}\b", text), f"{part.name} tells {name}: {text}"
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.problem}: {case.name}")
+@pytest.mark.parametrize("case", each(ALL, titled))
 def test_a_tick_means_all_the_points(case, judge):
     answers = record(case.problem, case.answers)["answers"]
     for name, due in case.expected.items():
@@ -81,7 +105,7 @@ def test_a_tick_means_all_the_points(case, judge):
             assert due + case.pending.get(name, 0) == part.points, name
 
 
-@pytest.mark.parametrize("name", problems())
+@pytest.mark.parametrize("name", each(problems(), str))
 def test_garbage_is_refused_in_words_by_both(name, judge):
     for part in problem(name).parts:
         for garbage in GARBAGE:
@@ -111,7 +135,7 @@ def changed_at(value, path, piece):
     return made
 
 
-@pytest.mark.parametrize("name", problems())
+@pytest.mark.parametrize("name", each(problems(), str))
 def test_garbage_inside_an_answer_is_refused_in_words_by_both(name, judge):
     right = next(cases(name)).answers
     for answer, value in right.items():

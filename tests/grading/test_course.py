@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import nbformat
 import pytest
@@ -18,6 +19,7 @@ from make_views import AUTOGRADER, MASTERS
 from nbformat import NotebookNode, v4
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
+from sandboxes import to_its_end
 from traitlets.config import Config
 
 from tilelab.cli.main import cli
@@ -319,7 +321,8 @@ def test_plain_nbgrader_autograde_runs_the_same_judge(course):
     for student in students:
         hand_in(course, f"plain {student}", "exercises", ("exercise_1.ipynb", CLASS[student][0]()))
     command = [sys.executable, "-m", "nbgrader", "autograde", "exercises", "--student", "plain *"]
-    subprocess.run(command, cwd=course.root, check=True, capture_output=True)
+    done = to_its_end(command, 250, cwd=course.root)
+    assert done.returncode == 0, done.stderr[-3000:]
     for student in students:
         with course.gradebook() as gradebook:
             submission = gradebook.find_submission("exercises", f"plain {student}")
@@ -333,7 +336,7 @@ def test_plain_nbgrader_finds_its_programs_in_an_environment_that_is_not_activat
     (course.root / "gradebook.db").unlink(missing_ok=True)
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", "exercises"]
     environment = os.environ | {"PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, cwd=course.root, env=environment, capture_output=True, text=True)
+    done = to_its_end(command, 200, cwd=course.root, env=environment)
     assert done.returncode == 0, done.stderr
     assert (course.root / "gradebook.db").stat().st_size > 0
 
@@ -391,22 +394,22 @@ def test_an_interrupted_grading_says_what_is_graded_and_goes_on_later(tmp_path, 
         hand_in(course, student, "exercises", ("exercise_1.ipynb", content))
     line = "from tilelab.cli.main import cli; cli()"
     command = [sys.executable, "-c", line, "grade", "exercises", "--course", str(course.root)]
-    grading = subprocess.Popen(
-        [*command, "--workers", str(workers)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    said = tmp_path / "said"
+    with said.open("w") as out:
+        options = {"stdout": out, "stderr": subprocess.STDOUT, "start_new_session": True}
+        grading = subprocess.Popen([*command, "--workers", str(workers)], **options)
     started = course.root / "autograded" / "a" / "exercises" / "exercise_1.ipynb"
     end = time.monotonic() + 100
     while not started.exists() and time.monotonic() < end and grading.poll() is None:
         time.sleep(0.1)
     os.killpg(grading.pid, signal.SIGINT)  # as a terminal does: to all of them
-    said, _ = grading.communicate(timeout=60)
-    assert grading.returncode == 130, said
-    assert "at work when it was stopped: " in said
-    assert said.strip().splitlines()[-1] == (
+    try:
+        assert grading.wait(60) == 130, said.read_text()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(grading.pid, signal.SIGKILL)
+    assert "at work when it was stopped: " in said.read_text()
+    assert said.read_text().strip().splitlines()[-1] == (
         "stopped: 1 of 4 submissions are graded and recorded (a); the same command goes on with the rest"
     )
     assert course.graded("exercises", ["a", "b"]) == ["a"]

@@ -1,11 +1,11 @@
 """The demo class goes through nbgrader's own exchange: release, fetch, submit, collect, grade."""
 
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sandboxes import to_its_end
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_the_demo_prints_three_rows_with_the_right_scores_and_the_gradebook_holds_them(tmp_path):
     command = [sys.executable, str(ROOT / "autograder" / "demo" / "run.py"), "--keep", str(tmp_path)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = to_its_end(command, 250)
+    assert done.returncode == 0, done.stderr[-3000:]
+    printed = done.stdout
     right = {"ada": 4.0, "ben": 2.67, "cleo": 3.0}
     for student, score in right.items():
         (row,) = [line for line in printed.splitlines() if f" {student} " in line]

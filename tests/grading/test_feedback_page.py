@@ -42,3 +42,21 @@ def test_feedback_of_a_graded_notebook(course):
     assert '<a href="#exercise_1_table">exercise_1_table</a> (Score: 2.0 / 2.0)' in page
     assert "Test cell" not in page
     assert "<details>\n<summary>Hint 1: what to do with a coordinate</summary>" in page
+
+
+@pytest.mark.slow
+def test_feedback_is_written_again_where_a_person_has_given_points(course):
+    hand_in(course, "given-points", "exercises", ("exercise_1.ipynb", solved("exercise_1")))
+    course.grade("exercises", "given-points")
+    assert course.stale_feedback("exercises", ["given-points"]) == []
+    with course.gradebook() as gradebook:
+        grade = gradebook.find_grade("exercise_1_table", "exercise_1", "exercises", "given-points")
+        grade.manual_score = 1.25
+        gradebook.db.commit()
+    assert course.stale_feedback("exercises", ["given-points"]) == ["given-points"]
+    assert course.grade("exercises", "given-points").status == "kept"
+    page = course.root / "feedback" / "given-points" / "exercises" / "exercise_1.html"
+    assert '<a href="#exercise_1_table">exercise_1_table</a> (Score: 1.25 / 2.0)' in page.read_text()
+    assert course.stale_feedback("exercises", ["given-points"]) == []
+    page.write_text(page.read_text()[:-20])
+    assert course.stale_feedback("exercises", ["given-points"]) == ["given-points"], "half a page is none"

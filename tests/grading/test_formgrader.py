@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from classroom import hand_in, make_course, solved
-from formgraders import browser, serve
+from formgraders import serve
 from nbformat import v4
 
 ROOT = Path(__file__).parents[2]
@@ -81,14 +81,14 @@ def server(course, tmp_path_factory):
 
 
 @pytest.fixture
-def page():
+def page(server, chromium):
     """A page of a browser that notes what it asks for, and every sign that an attack ran."""
-    with browser() as chromium:
-        opened = chromium.new_page()
-        opened.asked = []
-        opened.on("request", lambda request: opened.asked.append(request.url))
-        opened.on("dialog", lambda dialog: (opened.asked.append("/attacked by a dialog"), dialog.dismiss()))
-        yield opened
+    opened = chromium.new_page()
+    opened.asked = []
+    opened.on("request", lambda request: opened.asked.append(request.url))
+    opened.on("dialog", lambda dialog: (opened.asked.append("/attacked by a dialog"), dialog.dismiss()))
+    yield opened
+    opened.close()
 
 
 def assert_nothing_ran(page, address):

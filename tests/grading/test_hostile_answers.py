@@ -29,6 +29,28 @@ def test_a_python_kernel_that_is_nested_too_deep_is_a_zero(odd):
     assert "nested" in judged.lines[0] or "cannot be read" in judged.lines[0]
 
 
+FORGED = {
+    "an end that is printed": r'if (threadIdx.x == 0) printf("finished\ttoken=0\n");',
+    "an end before the work": "return;",
+    "a trap after a part of the work": "C[0] = A[0] * B[0]; __trap();",
+    "a product that was there before": "for (int i = 0; i < M * N; ++i) C[i] = C[i];",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", FORGED.values(), ids=FORGED)
+def test_whatever_a_kernel_says_its_outputs_are_compared(body):
+    source = f"__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {{ {body} }}"
+    judged = judge_kernel(lambda: read_cuda(source, LAUNCH), [(2, 2, 2)])
+    assert judged.share == 0
+    assert judged.lines
+
+
+@pytest.mark.parametrize("source", [PYTHON.format(""), "__global__ void matmul() {}"])
+def test_what_an_editor_puts_before_a_text_is_no_part_of_it(source):
+    assert read_cuda(f"\ufeff{source}", LAUNCH).source == source
+
+
 def test_a_source_that_is_too_long_is_not_read():
     with pytest.raises(GradingError, match="the limit is 50,000"):
         read_cuda("__global__ " * 90_000, LAUNCH)

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import nbgrader
 import pytest
 from nbconvert.exporters import HTMLExporter
 from nbformat import v4
+from sandboxes import to_its_end
 
 from tilelab.grading.inert import BREAK, inert_html, inert_markdown, inert_output, make_inert
 
@@ -167,7 +167,7 @@ def title_in_a_browser(html, folder):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     options = ["headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "virtual-time-budget=3000", "dump-dom"]
     command = [browser, *(f"--{option}" for option in options), f"--user-data-dir={folder / 'profile'}", file.as_uri()]
-    text = subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace")
+    text = to_its_end(command, 120).stdout
     return text[text.index("<title>") + 7 : text.index("</title>")]
 
 

@@ -74,3 +74,13 @@ def test_two_writes_are_no_pair_of_a_read_and_a_write():
 def test_races_takes_whole_numbers(extent, capsys):
     practice_3.races(practice_3.BROKEN, K=extent)
     assert capsys.readouterr().out.startswith("K is a whole number from 1 to 1024, not ")
+
+
+@pytest.mark.parametrize(
+    "odd", [{"set": 3}, {"set": [{"set": 5}]}, [{"set": [21]}, {"set": [1, 2, 3]}], {"a": {"b": 1}}, {}]
+)
+def test_odd_sets_of_lines_are_no_pairs(odd):
+    from tilelab.grading.problems.practice_3 import pairs
+
+    found = pairs(odd)
+    assert isinstance(found, str) or found == set()

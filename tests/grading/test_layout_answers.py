@@ -5,7 +5,7 @@ import pytest
 from tilelab.grading.answers import record
 from tilelab.grading.errors import GradingError
 from tilelab.grading.layouts import collision, read_layout
-from tilelab.layout import Layout
+from tilelab.layout import Layout, Swizzle, composition
 
 
 def handed_in(value):
@@ -22,6 +22,9 @@ def handed_in(value):
         ((4, 3), (3, 1)),
         {"shape": (4, 3), "stride": (3, 1)},
         "((2,2),3):((3,6),1)",
+        "Layout((4, 3), (3, 1))",
+        "((4, 3), (3, 1))",
+        " Layout (((2, 2), 3), ((3, 6), 1)) ",
         [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]],
     ],
 )
@@ -32,10 +35,25 @@ def test_all_forms_of_a_layout_are_one_function(form):
     assert (answer.size, answer.cosize) == (12, 12)
 
 
+@pytest.mark.parametrize("form", [str, lambda layout: layout], ids=["text", "value"])
+def test_a_swizzled_layout_is_the_table_of_its_offsets(form):
+    swizzled = composition(Swizzle(2, 0, 3), Layout((8, 8), (8, 1)))
+    answer = read_layout(handed_in(form(swizzled)))
+    table = read_layout([[8 * i + (j ^ (i & 3)) for j in range(8)] for i in range(8)])
+    assert (answer.extents, answer.offsets, answer.cosize) == (table.extents, table.offsets, table.cosize)
+    shifted = read_layout("Sw<2,0,3> o 64 o ((2,4),8):((8,16),1)")
+    assert (shifted.extents, shifted.offsets) == ((8, 8), [64 + offset for offset in table.offsets])
+
+
 def test_coordinates_run_through_the_first_mode_first():
     answer = read_layout("(2,3):(3,1)")
     assert list(answer.coordinates()) == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
     assert answer.offsets == [0, 3, 1, 4, 2, 5]
+
+
+def test_two_rows_of_offsets_are_a_table_and_two_of_extents_are_none():
+    assert read_layout([[0, 2, 4, 6], [1, 3, 5, 7]]).offsets == list(range(8))
+    assert read_layout([[2, 4], [1, 2]]).text == "(2,4):(1,2)"
 
 
 def test_one_mode_has_one_extent():
@@ -48,7 +66,7 @@ def test_one_mode_has_one_extent():
     ("value", "words"),
     [
         ("4x3", "has no strides"),
-        ("((32,32),(1,33))", "Write shape:stride"),
+        ("(32,32),(1,33)", "Write shape:stride"),
         ("4x3:1", "cannot read"),
         (12, "not a layout"),
         ("(1024,1024):(1024,1)", "limit here"),

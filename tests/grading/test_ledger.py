@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from classroom import hand_in, make_course, solved
-from sandboxes import command_lines
+from sandboxes import command_lines, to_its_end
 
 from tilelab.grading.course import Course
 from tilelab.grading.errors import GradingError
@@ -90,13 +90,14 @@ def in_processes(mark):
 def undisturbed(handed_in, tmp_path_factory):
     root = tmp_path_factory.mktemp("undisturbed") / "course"
     shutil.copytree(handed_in, root)
-    subprocess.run(command(root), check=True, capture_output=True)
+    assert to_its_end(command(root), 200).returncode == 0
     expected = grades(root)
     assert len(expected) == 3 * len(STUDENTS)
     return expected
 
 
 KILLS_OF_ONE_CLASS = 5
+KINDS = ("grader", "worker", "judge", "kernel")
 
 
 @pytest.mark.slow
@@ -104,7 +105,7 @@ KILLS_OF_ONE_CLASS = 5
 def test_kills_at_random_moments_lose_and_repeat_nothing(
     handed_in, undisturbed, tmp_path, pytestconfig, record_property
 ):
-    """As many kills as are asked for, five while a class is graded: of the grader, of workers, of kernels."""
+    """As many kills as are asked for, five while a class is graded: of grader, workers, judges, kernels."""
     killed = []
     while (left := pytestconfig.getoption("kills") - len(killed)) > 0:
         root = tmp_path / f"course-{len(killed)}"
@@ -125,27 +126,27 @@ def graded_under_kills(root, undisturbed, chance, number):
             done = grader is not None and grader.returncode == 0
             quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
             grader = subprocess.Popen(command(root, *["--force"] * done), env=environment, **quiet)
-        time.sleep(chance.uniform(0.3, 4))
-        victims = victims_of(grader, mark)
-        kind = chance.choice([kind for kind in ("grader", "worker", "kernel") if victims[kind]] or ["nothing"])
-        if kind == "nothing":
-            continue
+        kind = chance.choice(KINDS)
+        while not victims_of(grader, mark)[kind] and grader.poll() is None:
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0.1, 3 if kind == "grader" else 0.5))
         try:
-            os.kill(chance.choice(victims[kind]), signal.SIGKILL)
-        except ProcessLookupError:
+            os.kill(chance.choice(victims_of(grader, mark)[kind]), signal.SIGKILL)
+        except (ProcessLookupError, IndexError):  # it has ended by itself meanwhile
             continue
         killed.append(kind)
         if kind == "grader":
-            grader.wait()
+            grader.wait(60)
     if grader.poll() is None:
         grader.wait(timeout=120)
-    done = subprocess.run(command(root), env=environment, capture_output=True, text=True, timeout=200)
+    done = to_its_end(command(root), 200, env=environment)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     assert grades(root) == undisturbed
     assert leftovers(root) == []
     assert {path.name for path in (root / "autograded").iterdir()} == set(STUDENTS)
     assert '"status": "failed"' not in done.stdout
-    again = subprocess.run(command(root), env=environment, capture_output=True, text=True, check=True)
+    again = to_its_end(command(root), 200, env=environment)
+    assert again.returncode == 0, again.stderr[-2000:]
     assert again.stdout.count('"status": "kept"') == len(STUDENTS), "something was graded again"
     gone = time.monotonic() + 10
     while in_processes(mark) and time.monotonic() < gone:
@@ -156,11 +157,12 @@ def graded_under_kills(root, undisturbed, chance, number):
 
 
 def victims_of(grader, mark):
-    """The processes of a grader that runs: itself, its workers, the kernels in their sandboxes."""
+    """The processes of a grader that runs: itself, its workers, where checks work, the kernels in their sandboxes."""
     own = in_processes(mark)
     return {
         "grader": [grader.pid] if grader.poll() is None else [],
         "worker": [pid for pid in own if pid != grader.pid and "multiprocessing" in command_line(pid)],
+        "judge": [pid for pid in own if "tilelab.grading.bounded" in command_line(pid)],
         "kernel": sorted(pid for pid in children_of_all(own) if "ipykernel" in command_line(pid)),
     }
 
@@ -288,9 +290,7 @@ def test_a_full_disk_gives_a_true_message_and_keeps_the_grades(course, tmp_path)
         walls = ["bwrap", "--dev-bind", "/", "/", "--size", str(24 << 20), "--tmpfs", "/mnt"]
         small = small.replace("/small", "/mnt")
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*walls, "sh", "-c", small, FULL], env=environment, capture_output=True, text=True, check=False
-    )
+    done = to_its_end([*walls, "sh", "-c", small, FULL], 250, env=environment)
     lines = done.stdout.splitlines()
     assert lines[0] == "graded 3.0", done.stderr[-3000:]
     assert lines[1].startswith("failed 3.0"), lines

@@ -22,6 +22,14 @@ NAMES = {"M": 33, "N": 100, "K": 7, "TILE": 16}
         ("2*TILE*TILE*sizeof( float )", 2048),
         ("-(-N / TILE)", 7),
         ("N % TILE", 4),
+        ("(N + 15) >> 4", 7),
+        ("1 << 4", 16),
+        ("cdiv(N, TILE)", 7),
+        ("ceil(N / TILE)", 7),
+        ("math.ceil((N + M) / (2 * TILE))", 5),
+        ("16u * 2UL + 1ll", 33),
+        ("ceil_div(N, 16.0)", 7),
+        (16.0, 16),
     ],
 )
 def test_a_rule_is_worked_out(rule, number):
@@ -34,6 +42,9 @@ def test_a_rule_is_worked_out(rule, number):
         ("ceil_div(N, TILE), ceil_div(M, TILE)", (7, 3)),
         ("(TILE, TILE)", (16, 16)),
         (["ceil_div(N, 32)", 3, 1], (4, 3, 1)),
+        ("dim3(ceil_div(N, 32), 3)", (4, 3)),
+        ("[TILE, 2]", (16, 2)),
+        ({"x": "ceil_div(N, 32)", "y": 3}, (4, 3, 1)),
         (256, (256,)),
         ("N", (100,)),
     ],
@@ -56,6 +67,18 @@ def test_extents_are_one_to_three_numbers(rule, numbers):
         ("1.5", "does not know"),
         ("True", "does not know"),
         ("max(*M)", "does not know"),
+        ("ceil(N)", "does not know"),
+        ("ceil(N / 2 / 3)", "does not know"),
+        ("math.floor(N / 2)", "does not know"),
+        ("os.ceil(N / 2)", "does not know"),
+        ("N << 99", "shifts by 99 places"),
+        ("N >> -1", "shifts by -1 places"),
+        ("1 << 62 << 62", "too large"),
+        ("dim3()", "does not know"),
+        ("dim3(1, 2)", "2 numbers"),
+        ("1e30", "too large"),
+        ("1e400", "does not know"),
+        ({"x": 1}, "not {'x': 1}"),
         ("P * 2", "asks for 'P'; it may ask for M, N, K, TILE"),
         ("N / 0", "divides by zero"),
         ("N % (K - 7)", "divides by zero"),
@@ -86,7 +109,10 @@ def test_anything_else_is_refused_in_words(rule, words):
         number_of(rule, NAMES)
 
 
-@pytest.mark.parametrize("rule", ["1, 2, 3, 4", [], [1, [2]], ["1, 2"], "(1, (2, 3))"])
+@pytest.mark.parametrize(
+    "rule",
+    ["1, 2, 3, 4", {}, {"x": 1, "w": 2}, {"x": "1, 2"}, "dim3(dim3(1, 2), 3)", [], [1, [2]], ["1, 2"], "(1, (2, 3))"],
+)
 def test_extents_of_another_number_are_refused(rule):
     with pytest.raises(GradingError):
         numbers_of(rule, NAMES)

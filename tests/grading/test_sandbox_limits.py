@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -120,6 +121,8 @@ def test_all_processes_of_a_sandbox_are_in_its_groups():
             time.sleep(0.02)
         groups = [group for place in cgroups.parents() for group in place.glob(f"{cgroups.PREFIX}{os.getpid()}-*")]
         inside = [set((group / "cgroup.procs").read_text().split()) for group in groups]
+        for number in sleeping:
+            os.kill(int(number), signal.SIGKILL)
         running.result()
     assert len(groups) == len(cgroups.parents())
     assert sleeping

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.visible import visible
 
 
 @click.command()
@@ -43,9 +44,16 @@ def command(assignments: tuple[str, ...], course: str, form: str, out: Path | No
         else:
             (assignment,) = assignments
             text = as_csv(FORMS[form](assignment, results[assignment], opened.people()))
+        stale = {one: opened.stale_feedback(one, [found.student for found in results[one]]) for one in assignments}
     if out is None:
         click.echo(text, nl=False)
     else:
         with needs_grading():
             out.write_text(text, encoding="utf-8")
         click.echo(f"wrote {out}", err=True)
+    for assignment, people in stale.items():
+        if people:
+            names = f"{', '.join(people[:5])}{', …' if len(people) > 5 else ''}"
+            words = f"the feedback of {len(people)} in {assignment} is not of these grades ({names})"
+            how = f"write it again by tilelab grade {assignment} --course {course}"
+            click.echo(visible(f"{words}, which a person or the rules have changed since: {how}"), err=True)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilelab.grading.errors import GradingError
-from tilelab.layout import Layout
+from tilelab.layout import ComposedLayout, Layout
 
 MIME = "application/vnd.tilelab.answer+json"
 VERSION = 1
@@ -27,6 +27,8 @@ VERSION = 1
 MAX_BYTES = 1_000_000
 #: Lists and objects inside one another.
 MAX_DEPTH = 20
+#: A set is recorded as an object with this one key: where an order is asked for, it is none.
+SET = "set"
 #: Characters kept of a learner's id.
 LONGEST_NAME = 100
 #: Bits of a whole number: what fits in a float too.
@@ -41,7 +43,7 @@ def record(problem: str, answers: Mapping[str, object], learner: str = "") -> di
     problem : str
         Name of the problem, such as ``exercise_1``.
     answers : mapping
-        The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, dicts, whatever turns itself
+        The answers by name. Numbers, strings, truth values, ``None``, lists, tuples, sets, dicts, whatever turns itself
         into those with ``tolist()`` (arrays and their scalars), layouts (as text) and functions (as their source).
         What JSON cannot hold inside them (infinity, half a character) is recorded as words, so that it costs its own
         cell and no other.
@@ -74,7 +76,9 @@ def plain(value: object, depth: int = 0) -> Any:
         return {str(_recordable(str(key))): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, Layout):
+    if isinstance(value, set | frozenset):
+        return {SET: sorted((plain(item, depth + 2) for item in value), key=json.dumps)}
+    if isinstance(value, Layout | ComposedLayout):
         return str(value)
     if hasattr(value, "tolist") and not isinstance(value, type):
         return plain(_listed(value), depth + 1)

@@ -5,6 +5,7 @@
     [every]                       # every notebook
     memory = "2 GiB"
     cell_seconds = 30
+    judge_seconds = 180
 
     [exercise_5]                  # one problem
     memory = "4 GiB"
@@ -26,7 +27,7 @@ from tilelab.grading.sandbox.limits import Limits
 
 FILE = "limits.toml"
 #: Keys that a question may have, and a problem besides those of a sandbox.
-OF_A_QUESTION = frozenset({"cell_seconds", "cell_output"})
+OF_A_QUESTION = frozenset({"cell_seconds", "cell_output", "judge_seconds"})
 OF_A_NOTEBOOK = OF_A_QUESTION | {"seconds", "restarts"}
 
 
@@ -42,20 +43,23 @@ class Budget:
         For each cell.
     cell_output : int
         Bytes of output kept of each cell.
+    judge_seconds : float
+        For the judge to look at the answer of each question.
     restarts : int
         Kernels started again after one was lost.
     questions : mapping
-        Part of the problem to its own ``cell_seconds`` and ``cell_output``.
+        Part of the problem to its own ``cell_seconds``, ``cell_output`` and ``judge_seconds``.
     """
 
     limits: Limits = field(default_factory=lambda: Limits(seconds=300))
     cell_seconds: float = 30.0
     cell_output: int = 4_000_000
+    judge_seconds: float = 180.0
     restarts: int = 8
     questions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def of(self, part: str, key: str) -> Any:
-        """Return ``cell_seconds`` or ``cell_output`` for the cells of a question; ``""`` for those of none."""
+        """Return one of `OF_A_QUESTION` for a part of the problem; ``""`` is for the cells of none."""
         return self.questions.get(part, {}).get(key, getattr(self, key))
 
 
@@ -93,6 +97,10 @@ def _changed(found: Budget, table: Mapping[str, Any], name: str) -> Budget:
     own = {key: value for key, value in table.items() if key in OF_A_NOTEBOOK and key != "seconds"}
     questions = {key: value for key, value in table.items() if isinstance(value, dict)}
     limits = {key: value for key, value in table.items() if key not in own and key not in questions}
+    for key, value in (*own.items(), *(one for settings in questions.values() for one in settings.items())):
+        least = 0 if key == "restarts" else 1e-3
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+            raise SandboxError(f"limit {key} = {value!r}: give a positive number")
     if questions:
         parts = [part.name for part in problem(name).parts] if name != "every" else []
         for question, settings in questions.items():

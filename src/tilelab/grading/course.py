@@ -27,7 +27,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
 from tilelab.grading.farm import Farm, kernels
-from tilelab.grading.feedback_page import named
+from tilelab.grading.feedback_page import is_of, marked, named, states
 from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, plan_in
@@ -291,25 +291,26 @@ class Course:
         self._set_due(assignment)  # says what is wrong before anything runs
         with self._ledger() as ledger:
             ledger.settle(assignment)
-            moved = ledger.penalise(assignment)
+            ledger.penalise(assignment)
             kept = [] if force or question else self.graded(assignment, students, sandboxed)
             waiting = [student for student in students if student not in kept]
             if question:
                 self._want_the_others(assignment, waiting, question)
-            for student in set(students) - set(waiting):
-                message = ""
-                if feedback and (student in moved or not self._has_feedback(assignment, student)):
-                    message = self.write_feedback(assignment, student)
-                yield self._result(ledger, assignment, student, "failed" if message else "kept", message)
-            if not waiting:
+            stale = self.stale_feedback(assignment, kept) if feedback else []
+            for student in kept:
+                if student not in stale:
+                    yield self._result(ledger, assignment, student, "kept")
+            if not waiting and not stale:
                 return
             judge = Judge(self._checks)
             for notebook in self.notebooks(assignment):
                 judge.load(notebook)
-            if sandboxed:
+            if sandboxed and waiting:
                 self.require_sandbox()
-            with Farm(min(workers, len(waiting))) as farm:
+            with Farm(min(workers, len(waiting) + len(stale))) as farm:
                 self._farm = farm
+                for student in stale:
+                    farm.start(write_feedback, FeedbackJob(self.root, assignment, student))
                 for job in self._jobs(assignment, waiting, sandboxed, question):
                     farm.start(work, job)
                 for function, argument, outcome in farm.done():
@@ -328,7 +329,8 @@ class Course:
                         else:
                             yield self._result(ledger, assignment, student, "graded")
                     else:
-                        status: Status = "failed" if outcome else "graded"
+                        status: Status = "kept" if argument.student in kept else "graded"
+                        status = "failed" if outcome else status
                         yield self._result(ledger, assignment, argument.student, status, outcome)
 
     @contextmanager
@@ -435,6 +437,7 @@ class Course:
 
     def write_feedback(self, assignment: str, student: str) -> str:
         """Write one student's feedback; return what stopped it, or ``""``."""
+        state = self._states(assignment).get(student, "")  # first: what changes meanwhile is seen next time
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
             with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
@@ -443,24 +446,32 @@ class Course:
                 step.force = True
                 done = capture_log(step)
         if done["success"]:
-            self._name_parts(assignment, student)
+            self._complete_pages(assignment, student, state)
         return "" if done["success"] else f"graded, but no feedback: {_reason(done)}"
 
-    def _name_parts(self, assignment: str, student: str) -> None:
-        """Let a student's feedback name the parts, where nbgrader calls each of them a test cell."""
+    def _complete_pages(self, assignment: str, student: str, state: str) -> None:
+        """Let a student's feedback name the parts, where nbgrader calls each of them a test cell, and its grades."""
         reports = self._reports(assignment, student)
         pending = {cell: float(report["pending"]) for cell, report in reports.items()}
         for page in self._feedback(assignment, student).glob("*.html"):
-            page.write_text(named(page.read_text(encoding="utf-8"), pending), encoding="utf-8")
+            page.write_text(marked(named(page.read_text(encoding="utf-8"), pending), state), encoding="utf-8")
 
-    def _has_feedback(self, assignment: str, student: str) -> bool:
-        """Tell whether feedback of all notebooks is there, whole, and of these grades."""
+    def stale_feedback(self, assignment: str, students: Sequence[str]) -> list[str]:
+        """Return those students whose feedback is not there, not whole, or not of the grades that there are now."""
+        states = self._states(assignment)
+        return [one for one in students if not self._has_feedback(assignment, one, states.get(one, ""))]
+
+    def _states(self, assignment: str) -> dict[str, str]:
+        with self.gradebook() as gradebook:
+            return states(gradebook, assignment)
+
+    def _has_feedback(self, assignment: str, student: str, state: str) -> bool:
         folder = self._feedback(assignment, student)
         for name in self.notebooks(assignment):
             html, graded = folder / f"{name}.html", self._autograded(assignment, student) / f"{name}.ipynb"
             if not html.is_file() or html.stat().st_mtime < graded.stat().st_mtime:
                 return False
-            if not html.read_text(errors="replace").rstrip().endswith("</html>"):
+            if not is_of(html.read_text(errors="replace"), state):
                 return False
         return True
 

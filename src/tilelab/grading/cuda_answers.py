@@ -4,13 +4,22 @@ CUDA C++ is emulated; a kernel in Python (``@cuda.jit``) runs on the simulated G
 
 Everything that compiles or runs learner-written code goes through the one runner of `tilelab.cudacpp.processes`; this
 module makes the inputs and reads the outputs, outside of it.
+
+What a hostile kernel can and cannot do. In emulation it shares its process with the emulator and the checker. Device
+code alone is compiled, system calls are filtered, and the word that closes a whole run is fresh for each; but a kernel
+that follows wild pointers could find that word, write it and leave: no process can keep a secret from code that runs in
+it. What it wins is that the checker's findings from then on stay unsaid (a race, an access out of bounds), while those
+already written stay, for the report only grows. It does not win a result. The inputs are drawn here, the expected
+product never enters that process, and the outputs are compared here, all of them, after poison: a kernel that forges
+its end must still have computed the product for every shape. That takes more than the barrier it saves; and a GPU that
+times it shows no mercy to a race.
 """
 
-import ast
 import json
 import math
 import re
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,7 +28,9 @@ from typing import TYPE_CHECKING, Any
 from tilelab.cudacpp.errors import READING
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding
+from tilelab.grading.python_kernels import looks_like_python
 from tilelab.grading.rules import number_of, numbers_of
+from tilelab.grading.values import whole
 
 if TYPE_CHECKING:
     from tilelab.cudacpp.emulation import Emulation
@@ -53,7 +64,7 @@ class CudaAnswer:
     @property
     def in_python(self) -> bool:
         """Whether it is a kernel for the simulated GPU."""
-        return "__global__" not in self.source and "cuda.jit" in self.source
+        return looks_like_python(self.source)
 
     @property
     def defines(self) -> dict[str, int]:
@@ -134,19 +145,25 @@ def read_cuda(kernel: object, launch: object, tile: int | None = None, tile_argu
         raise GradingError(f"the kernel is its CUDA C++ source as a text, not {kernel!r:.60}")
     if len(kernel) > LONGEST:
         raise GradingError(f"the kernel's source has {len(kernel):,} characters, the limit is {LONGEST:,}")
-    if "__global__" not in kernel and ("cuda.jit" not in kernel or tile_argument):
+    kernel = kernel.removeprefix("\ufeff")  # what some editors put before a text
+    if in_python := looks_like_python(kernel) and not tile_argument:
+        kernel = textwrap.dedent(kernel)
+    if not in_python and "__global__" not in kernel and re.search(rf"^def {NAME}\b", kernel, re.M):
+        raise GradingError(f"the function {NAME} is no kernel yet: put @cuda.jit above it")
+    if not in_python and "__global__" not in kernel:
         raise GradingError(f"the source has no __global__ function; write __global__ void {SIGNATURE}")
     if launch is None:
         raise GradingError('no launch rule is handed in yet; write {"grid": …, "block": …}')
     if not isinstance(launch, Mapping) or not {"grid", "block"} <= set(launch):
         raise GradingError(f'the launch rule is {{"grid": …, "block": …}}, not {launch!r:.80}')
+    launch = {name: rule for name, rule in launch.items() if rule is not None or name in ("grid", "block")}
     if unknown := sorted(set(launch) - {"grid", "block", "shared", "TILE"}):
         raise GradingError(f"the launch rule knows grid, block, shared and TILE, not {', '.join(unknown)!s:.60}")
     if tile is None:
         given = launch.get("TILE", 16)
-        if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1024:
+        tile = whole(given)
+        if tile is None or not 1 <= tile <= 1024:
             raise GradingError(f"TILE is a whole number from 1 to 1024, not {given!r:.40}")
-        tile = given
     return CudaAnswer(kernel, launch, tile, tile_argument)
 
 
@@ -360,26 +377,6 @@ def parameters_fault(answer: CudaAnswer) -> str:
     if pointers != [True] * 3 + [False] * (3 + answer.tile_argument):
         return f"the kernel's parameters are ({', '.join(map(str, found))}); write {asked}"
     return ""
-
-
-def keeps_a_tile(answer: CudaAnswer, shape: Shape) -> bool:
-    """Whether the kernel has any shared memory, static or dynamic."""
-    from tilelab.cudacpp.errors import CudaError
-
-    if answer.in_python:
-        called = (ast.unparse(node.func) for node in ast.walk(ast.parse(answer.source)) if isinstance(node, ast.Call))
-        return any(name.endswith("shared.array") for name in called)
-    try:
-        kernel = answer.kernel(shape)
-        return bool(kernel.shared) or bool(kernel.build(checked=True).static_shared)
-    except (CudaError, GradingError, *READING):
-        return False
-
-
-def right_with(answer: CudaAnswer, shape: Shape, shared: int) -> bool:
-    """Whether the kernel is right too where a block has only so many bytes of dynamic shared memory."""
-    (trial,) = try_all(replace(answer, launch={**answer.launch, "shared": shared}), [shape])
-    return trial.ok
 
 
 def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> Finding:

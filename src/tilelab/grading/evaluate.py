@@ -18,16 +18,14 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.preprocessors import LimitOutput
 
-from tilelab.cudacpp.processes import use_runner
+from tilelab.grading.bounded import BoundedJudge
 from tilelab.grading.budgets import budget
 from tilelab.grading.errors import GradingError
 from tilelab.grading.execute import ContainedExecute
 from tilelab.grading.inert import make_inert
-from tilelab.grading.judge import Judge
 from tilelab.grading.kernels import Kernels
 from tilelab.grading.nbgrader import judge_notebook
 from tilelab.grading.restore import PlannedCell, restore
-from tilelab.grading.sandbox.emulation import run_inside
 from tilelab.grading.sandbox.files import MOST_BYTES, beginning, copy_plain_files, plain_files, regular_files
 from tilelab.grading.sandbox.limits import Limits
 from tilelab.grading.submitted import find_notebook, handed_in_at, note, read_submitted, substitute
@@ -96,7 +94,7 @@ def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
     """
     start = perf_counter()
     what = {"submission": fingerprint(job.folder), "sandbox": job.sandboxed}
-    judge = Judge(job.checks, job.student)
+    judge = BoundedJudge(job.checks, job.student, job.limits, job.sandboxed)
     notebooks: dict[str, str] = {}
     pending: dict[str, float] = {}
     with ExitStack() as stack:
@@ -107,8 +105,6 @@ def evaluate(job: Job, kernels: Kernels | None = None) -> Evaluated:
             where = staged
         else:
             where = job.folder
-        if job.sandboxed:
-            stack.enter_context(use_runner(run_inside))
         for number, released in enumerate(job.released):
             following = None
             if job.ahead or number + 1 < len(job.released):

@@ -1,9 +1,12 @@
 """Layouts as answers, judged as functions: two that give the same offset for every coordinate are the same answer.
 
 A layout may be handed in as a `Layout`, as text ``"(4,3):(3,1)"``, as a pair of shape and stride, or, where no shape
-and stride say it (a swizzle), as the table of its offsets, row by row.
+and stride say it, as a swizzled layout (text: ``"Sw<2,0,3> o 0 o (8,8):(8,1)"``) or as the table of its offsets, row by
+row.
 """
 
+import ast
+import re
 import reprlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,11 +14,15 @@ from typing import Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.values import whole
-from tilelab.layout import Layout, LayoutError
+from tilelab.layout import ComposedLayout, Layout, LayoutError, Swizzle
 
 #: Coordinates that a layout answer may have: all of them are evaluated.
 MOST = 1 << 16
 FORMS = "a Layout, text such as '(4,3):(3,1)', a pair (shape, stride), or the table of its offsets"
+#: How a swizzled layout is written: the swizzle's three numbers, an offset, the layout inside.
+_SWIZZLED = re.compile(r"\s*+Sw<(\d{1,2}),(\d{1,2}),(\d{1,2})>\s*+o\s*+(\d{1,9})\s*+o\s*+(.+)", re.S)
+#: A pair of shape and stride as Python writes it: with the name of the class, or as a pair of pairs.
+_CALLED = re.compile(r"\s*+(?:Layout\s*+|(?=\(\s*+\())(\([\s\d,()\[\]-]{1,2000}\))\s*+")
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,16 @@ def read_layout(value: object) -> LayoutAnswer:
     """
     if _is_table(value):
         return _from_table(value)
+    layout: Layout | ComposedLayout
     try:
         match value:
-            case Layout():
+            case Layout() | ComposedLayout():
                 layout = value
+            case str() if found := _SWIZZLED.fullmatch(value):
+                bits, base, shift, offset = map(int, found.groups()[:4])
+                layout = ComposedLayout(Swizzle(bits, base, shift), offset, Layout.parse(found[5]))
+            case str() if found := _CALLED.fullmatch(value):
+                return read_layout(_pair(found[1]))
             case str() if ":" not in value:
                 raise GradingError(
                     f"not a layout: {value!r:.60} has no strides. Write shape:stride, as in '(4,3):(3,1)'"
@@ -96,11 +109,20 @@ def read_layout(value: object) -> LayoutAnswer:
         raise GradingError(f"not a layout: {error}") from None
     if layout.size > MOST:
         raise GradingError(f"{layout} has {layout.size:,} coordinates, the limit here is {MOST:,}")
-    extents = tuple(mode.size for mode in layout) if layout.rank > 1 else (layout.size,)
+    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    extents = tuple(mode.size for mode in inner) if inner.rank > 1 else (layout.size,)
     answer = LayoutAnswer(str(layout), extents, layout)
     if min(answer.offsets) < 0:
         raise GradingError(f"{layout} has negative offsets: a buffer begins at 0")
     return answer
+
+
+def _pair(text: str) -> Any:
+    """Read a pair that is written as Python writes it; what is none comes back as it is, without its blanks."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [text]
 
 
 def meant(value: object) -> LayoutAnswer | str:
@@ -114,8 +136,10 @@ def meant(value: object) -> LayoutAnswer | str:
 
 
 def _is_table(value: object) -> bool:
-    """Whether it is a table of offsets; a pair of two plain pairs is read as shape and stride."""
-    return isinstance(value, list | tuple) and len(value) > 2 and all(isinstance(row, list | tuple) for row in value)
+    """Whether it is a table of offsets; a pair is read as shape and stride, but no extent of a shape is 0."""
+    if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) for row in value):
+        return False
+    return len(value) > 2 or (len(value) == 2 and any(whole(offset) == 0 for offset in value[0]))
 
 
 def _from_table(value: Any) -> LayoutAnswer:

@@ -21,8 +21,8 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Unicode
 from traitlets.config import Config
 
-from tilelab.cudacpp.processes import use_runner
 from tilelab.grading.answers import MIME
+from tilelab.grading.bounded import BoundedJudge
 from tilelab.grading.errors import GradingError
 from tilelab.grading.inert import make_inert
 from tilelab.grading.judge import Judge, Judged
@@ -30,7 +30,6 @@ from tilelab.grading.learner import key_in
 from tilelab.grading.policy import FILE
 from tilelab.grading.problems import split
 from tilelab.grading.restore import PlannedCell, restore
-from tilelab.grading.sandbox.emulation import run_inside
 from tilelab.grading.submitted import NOTES, notes, read_submitted, substitute
 
 #: Key of an output's metadata that marks it as the judge's, and of the resources that carry verdicts to the gradebook.
@@ -56,7 +55,7 @@ def configure(config: Config, checks: str | Path, limits: str | Path = "") -> No
         The course's ``limits.toml``: what a notebook may use.
     """
     _put_alembic_on_path()
-    config.ContainedExecute.limits = str(limits)
+    config.ContainedExecute.limits = config.JudgeAnswers.limits = str(limits)
     here = f"{__package__}.nbgrader"
     config.JudgeAnswers.checks = str(checks)
     config.AssignLatePenalties.plugin_class = f"{__package__}.late.PolicyPenalty"
@@ -144,11 +143,12 @@ class JudgeAnswers(NbGraderPreprocessor):
     """Replaces the outputs of our grade cells by the judge's score and report."""
 
     checks = Unicode(help="The course's folder of trusted checks.").tag(config=True)
+    limits = Unicode("", help="The course's limits.toml.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Judge every grade cell that belongs to one of our problems; others are nbgrader's to grade."""
-        with use_runner(run_inside):  # what learners wrote in C++ is compiled and run in the sandbox, as their kernels
-            judged = judge_notebook(nb, Judge(self.checks, resources["nbgrader"]["student"]))
+        limits = Path(self.limits) if self.limits else None
+        judged = judge_notebook(nb, BoundedJudge(self.checks, resources["nbgrader"]["student"], limits))
         make_inert(nb, judged)
         resources[REPORT] = {name: verdict.pending for name, verdict in judged.items() if verdict.pending}
         return nb, resources

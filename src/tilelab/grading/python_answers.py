@@ -36,6 +36,7 @@ def read_python(source: object, function: str) -> str:
         raise GradingError("no function is handed in yet")
     if not isinstance(source, str):
         raise GradingError(f"hand in the function itself or its text, not {source!r:.60}")
+    source = source.removeprefix("\ufeff")
     if len(source) > LONGEST:
         raise GradingError(f"the source has {len(source):,} characters, the limit is {LONGEST:,}")
     try:

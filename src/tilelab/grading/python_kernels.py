@@ -6,9 +6,40 @@ of the GPU's names, constants, and functions.
 """
 
 import ast
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 #: Modules that a kernel has names from.
 MODULES = ("numba", "numpy", "math", "tilelab.simt")
+#: Those that change nothing in what runs.
+_NAMES_ALONE = ("__future__", "typing")
+_DECORATED = re.compile(r"^[ \t]*+@(?:\w++\.){0,3}jit\b", re.M)
+_IN_CUDA = re.compile(r"^[^#\n\"']{0,200}?\b__global__\b", re.M)
+
+
+def looks_like_python(source: str) -> bool:
+    """Whether a source is a kernel in Python, not in CUDA C++: it has ``cuda.jit`` and no ``__global__``."""
+    return ("cuda.jit" in source or bool(_DECORATED.search(source))) and not _IN_CUDA.search(source)
+
+
+@contextmanager
+def numba_simulated() -> Iterator[None]:
+    """Let what is imported from numba meanwhile be the simulated GPU's, whether numba is installed or not."""
+    from tilelab import simt
+
+    places = {"numba": simt, "numba.cuda": simt.cuda, "numba.types": simt.types}
+    before = {name: sys.modules.get(name) for name in places}
+    sys.modules.update(places)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
 
 
 def form_fault(source: str) -> str:
@@ -33,6 +64,8 @@ def _fits(node: ast.stmt) -> bool:
             return _known(module)
         case ast.Assign(targets=targets, value=value):
             return all(isinstance(target, ast.Name | ast.Tuple) for target in targets) and _plain(value)
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+            return ast.unparse(node.test) == "__name__ == '__main__'"  # which it never is here
         case ast.AnnAssign(target=ast.Name(), value=value):
             return value is None or _plain(value)
         case ast.FunctionDef():
@@ -41,7 +74,7 @@ def _fits(node: ast.stmt) -> bool:
 
 
 def _known(module: str) -> bool:
-    return any(module == known or module.startswith(f"{known}.") for known in MODULES)
+    return any(module == known or module.startswith(f"{known}.") for known in (*MODULES, *_NAMES_ALONE))
 
 
 def _plain(value: ast.expr) -> bool:
@@ -64,10 +97,7 @@ def _is_kernel(function: ast.FunctionDef) -> bool:
 
 
 def _is_jit(decorator: ast.expr) -> bool:
-    match decorator:
-        case ast.Attribute(value=ast.Name(id="cuda"), attr="jit"):
-            return True
-    return False
+    return ast.unparse(decorator) in ("cuda.jit", "numba.cuda.jit", "jit")
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

@@ -6,6 +6,7 @@ tags, cell ids, schema versions and kernel names are the learner's to edit, and 
 
 import json
 import os
+import re
 import stat
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ MAX_FILE_BYTES = 50_000_000
 MAX_VALUES, MAX_CELLS, MAX_CELL_CHARACTERS, MAX_CHARACTERS = 2_000_000, 1_000, 30_000, 300_000
 #: Files of another name that are looked into for a missing notebook.
 MAX_CANDIDATES = 20
+#: Levels of folders that are looked into for one, and folders of which nothing was handed in.
+DEEPEST, NO_FOLDERS = 3, frozenset({".ipynb_checkpoints", "__MACOSX"})
 #: What JSON calls its values.
 JSON_WORDS = {type(None): "null", bool: "truth value", int: "number", float: "number", str: "string", list: "list"}
 
@@ -130,15 +133,20 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
     name : str
         The notebook's name.
     grade_ids : collection of str
-        The ids of its cells: a file of another name is taken for it where it is the only one that claims some.
+        The ids of its cells: a file of another name, or in a folder below, is taken for it where it is the only one
+        that claims some, or the only one of those with the right name.
     others : collection of str
-        Names of the assignment's other notebooks.
+        Names of the assignment's notebooks; a file of another one's name is that one.
     """
-    right = folder / f"{name}.ipynb"
-    if os.path.lexists(right) or not folder.is_dir():
+    right, others = folder / f"{name}.ipynb", set(others) - {name}
+    if not folder.is_dir():
         return right, ""
+    if os.path.lexists(right):
+        copies = [file.name for file in _notebooks_in(folder, 1) if file != right and _stem(file).startswith(name)]
+        copies = [copy for copy in copies if _stem(Path(copy)) not in others]
+        return right, f"what counts is {right.name}; {', '.join(copies[:5])} beside it was not read" if copies else ""
     candidates = []
-    renamed = (file for file in _notebooks_in(folder) if file.stem not in others)
+    renamed = (file for file in _notebooks_in(folder) if _stem(file) not in others or file.parent != folder)
     for file in islice(renamed, MAX_CANDIDATES):
         try:
             cells = read_submitted(file).cells
@@ -146,8 +154,11 @@ def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: C
             continue
         if any(cell.metadata.get("nbgrader", {}).get("grade_id") in grade_ids for cell in cells):
             candidates.append(file)
+    if len(candidates) > 1:
+        candidates = [file for file in candidates if _stem(file).casefold() == name.casefold()]
     if len(candidates) == 1:
-        return candidates[0], f"{right.name} was missing: {candidates[0].name} was taken for it"
+        taken = candidates[0].relative_to(folder)
+        return candidates[0], f"{right.name} was missing: {taken} was taken for it"
     return right, ""
 
 
@@ -186,13 +197,23 @@ def notes(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get(NOTES, {}).get("notes", []))
 
 
-def _notebooks_in(folder: Path) -> list[Path]:
-    return [file for file, _ in regular_files(folder, deepest=1) if file.suffix == ".ipynb"]
+def _notebooks_in(folder: Path, deepest: int = DEEPEST) -> list[Path]:
+    """Return files that are notebooks by their names, also by those that browsers and other systems give them."""
+    return [
+        file
+        for file, _ in regular_files(folder, deepest)
+        if _stem(file) != file.name and not set(file.relative_to(folder).parts[:-1]) & NO_FOLDERS
+    ]
+
+
+def _stem(file: Path) -> str:
+    """Return a notebook's name without its suffix; the whole name of what is none by its suffix."""
+    return re.sub(r"\.ipynb(\.txt|\.json)?\Z", "", file.name, flags=re.I)
 
 
 def _others(file: Path) -> str:
     """Name the notebooks beside a missing one: a renamed copy is the usual reason."""
-    found = [other.name for other in _notebooks_in(file.parent)]
+    found = [str(other.relative_to(file.parent)) for other in _notebooks_in(file.parent)]
     return f"; the folder holds {', '.join(found[:5])}. Rename it to {file.name} and hand it in again" if found else ""
 
 

@@ -9,7 +9,9 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -187,18 +189,30 @@ class ValidatePage(Page):
 
 async def validated(file: Path, seconds: float = VALIDATION) -> dict[str, Any]:
     """Validate a notebook in a process of its own, and end it with all its own when the time is over."""
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tilelab.grading.exchange.validate", str(file)),
-        cwd=file.parent,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, err = await asyncio.wait_for(child.communicate(), seconds)
-    except TimeoutError:
-        os.killpg(child.pid, signal.SIGKILL)
-        await child.wait()
+    # Files, not pipes: with those this would wait for everything that the notebook started and left behind, too.
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as log:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tilelab.grading.exchange.validate", str(file)),
+            cwd=file.parent,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=told,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            await asyncio.wait_for(child.wait(), seconds)
+            late = False
+        except TimeoutError:
+            late = True
+        finally:  # also where the server ends, or the page is closed
+            if child.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                await child.wait()
+        for file_of in (told, log):
+            file_of.seek(0)
+        out, err = told.read(), log.read()
+    if late:
         return refused(f"{file.name} did not end in {seconds:g} s and was stopped: look for a loop that does not end")
     try:
         said: dict[str, Any] = json.loads(out)

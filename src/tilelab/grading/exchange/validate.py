@@ -5,6 +5,7 @@ object: what nbgrader's page expects, with words in place of tracebacks.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,11 @@ def main() -> int:
     """Validate the file that the command line names."""
     app = NbGrader()
     app.load_config_file()
-    out = sys.stdout
-    sys.stdout = sys.stderr  # what libraries print must not come between
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print, or the notebook's own programs, must not come between
     said = validate(Path(sys.argv[1]), app.config)
     out.write(json.dumps(said))
+    out.close()
     return 0
 
 

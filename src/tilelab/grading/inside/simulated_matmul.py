@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tilelab.grading.python_kernels import numba_simulated
 from tilelab.simt import SimtError
+from tilelab.simt.kernel import Kernel
 
 ANSWER = "answer.py"
 
@@ -49,8 +51,11 @@ def main() -> None:
         assert spec is not None
         assert spec.loader is not None
         answer = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(answer)
+        with numba_simulated():
+            spec.loader.exec_module(answer)
         kernel = answer.matmul
+        if not isinstance(kernel, Kernel):
+            raise TypeError("matmul is no kernel: put @cuda.jit above it")
     except BaseException as error:
         results = [words(error)] * len(job["launches"])
     else:

@@ -5,11 +5,13 @@ from typing import Any
 
 from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.sharing import NOTHING_SHARED, shares_a_tile
 from tilelab.grading.values import number, statements_fault
 
 TILE = 16
 STATEMENTS = ("a", "b", "c", "d")
 PUBLIC = ((32, 48, 40), (17, 19, 35))
+NO_TILE = f"the kernel {NOTHING_SHARED}: it is not the tiled one"
 
 
 def answer(answers: Mapping[str, Any]) -> CudaAnswer:
@@ -33,7 +35,10 @@ def look_at_prediction(answers: Mapping[str, Any]) -> Finding:
 
 def look_at_kernel_of(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel for the public shapes."""
-    return look_at_kernel(lambda: answer(answers), PUBLIC)
+    found = look_at_kernel(lambda: answer(answers), PUBLIC)
+    if found.ok and found.decided and not shares_a_tile(answer(answers), PUBLIC[0]):
+        return Finding(False, f"{found.text}, but {NO_TILE}")
+    return found
 
 
 def look_at_explanation(answers: Mapping[str, Any]) -> Finding:

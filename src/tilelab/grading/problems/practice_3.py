@@ -5,8 +5,10 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.grading.cuda_answers import CudaAnswer, keeps_a_tile, look_at_kernel, read_cuda
+from tilelab.grading.answers import SET
+from tilelab.grading.cuda_answers import CudaAnswer, look_at_kernel, read_cuda
 from tilelab.grading.problems import Finding, Part, Problem
+from tilelab.grading.sharing import NOTHING_SHARED, shares_a_tile
 from tilelab.grading.values import statements_fault, whole
 
 TILE = 16
@@ -39,7 +41,7 @@ def matmul(A, B, C, M, N, K):
 LAUNCH = {"grid": "ceil_div(N, TILE), ceil_div(M, TILE)", "block": "TILE, TILE", "TILE": 16}
 SIZES = ("8", "16", "17", "32", "1000")
 PUBLIC = ((17, 19, 40),)
-NO_TILE = "right, but it keeps nothing in shared memory: the tiled kernel is to be mended, not replaced"
+NO_TILE = f"right, but it {NOTHING_SHARED}: the tiled kernel is to be mended, not replaced"
 #: The largest extent that `races` tries: the simulated GPU takes its time.
 LARGEST = 1024
 
@@ -52,14 +54,23 @@ def line_of(piece: str) -> int:
 
 def pairs(racing: object) -> set[frozenset[int]] | str:
     """Return pairs of lines without their order, or say why they cannot be read."""
+    if isinstance(racing, Mapping):
+        racing = _members(racing) or list(racing.values())  # of a set; or by the names of the tiles, say
     if not isinstance(racing, list):
         return f"racing is a list of pairs of line numbers, not {racing!r:.60}"
     found = set()
-    for pair in racing:
+    for pair in map(_members, racing):
         if not isinstance(pair, list) or len(pair) != 2 or None in (numbers := [whole(line) for line in pair]):
             return f"a pair is two line numbers, not {pair!r:.60}"
         found.add(frozenset(number for number in numbers if number is not None))
     return found
+
+
+def _members(value: Any) -> Any:
+    """Return the list of a recorded set's members, and anything else as it is."""
+    if isinstance(value, Mapping):
+        return value[SET] if list(value) == [SET] else None
+    return value
 
 
 def answer(answers: Mapping[str, Any]) -> CudaAnswer:
@@ -80,6 +91,7 @@ def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
     import numpy as np
 
     from tilelab.grading.python_answers import python_fault
+    from tilelab.grading.python_kernels import numba_simulated
     from tilelab.simt import SimtError, cuda
 
     for name, extent in (("K", K), ("M", M), ("N", N)):
@@ -96,7 +108,8 @@ def races(source: str, K: int, M: int = TILE, N: int = TILE) -> None:
     a, b = random.random((M, K), np.float32), random.random((K, N), np.float32)
     c = np.zeros((M, N), np.float32)
     try:
-        exec(compile(source, file, "exec"), names)
+        with numba_simulated():
+            exec(compile(source, file, "exec"), names)
         simulated = cuda.inspect(names["matmul"])
         report = simulated[(-(-N // TILE), -(-M // TILE)), (TILE, TILE)](a, b, c, M, N, K)
     except (SimtError, NameError, ImportError, AttributeError, TypeError) as error:
@@ -147,7 +160,7 @@ def look_at_lines(answers: Mapping[str, Any]) -> Finding:
 def look_at_mended(answers: Mapping[str, Any]) -> Finding:
     """Try the kernel under the checker."""
     found = look_at_kernel(lambda: answer(answers), PUBLIC)
-    if found.ok and found.decided and not keeps_a_tile(answer(answers), PUBLIC[0]):
+    if found.ok and found.decided and not shares_a_tile(answer(answers), PUBLIC[0]):
         return Finding(False, NO_TILE)
     return found
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from tilelab.grading.cuda_answers import CudaAnswer, Shape, look_at_kernel, read_cuda, right_with
+from tilelab.grading.cuda_answers import CudaAnswer, Shape, look_at_kernel, read_cuda
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding, Part, Problem
 from tilelab.grading.rules import number_of
+from tilelab.grading.sharing import NOTHING_SHARED, right_with, shares_a_tile
 
 #: Tile and shape that the instant check tries.
 PUBLIC = ((8, (17, 9, 20)), (16, (17, 35, 40)))
@@ -32,14 +33,16 @@ def look_at_correct(answers: Mapping[str, Any]) -> Finding:
             return found
         told.append(f"TILE = {tile}: {found.text}")
     tile, shape = PUBLIC[0]
-    if not keeps_both_tiles(answer(answers, tile), shape):
-        return Finding(False, STATIC)
+    if missing := not_dynamic(answer(answers, tile), shape):
+        return Finding(False, missing)
     return Finding(True, "; ".join(told))
 
 
-def keeps_both_tiles(answer: CudaAnswer, shape: Shape) -> bool:
-    """Whether a kernel that is right needs more dynamic shared memory than one tile takes."""
-    return not right_with(answer, shape, answer.tile * answer.tile * 4)
+def not_dynamic(answer: CudaAnswer, shape: Shape) -> str:
+    """Say why a kernel that is right has not got its two tiles in dynamic shared memory, or ``""``."""
+    if right_with(answer, shape, answer.tile * answer.tile * 4):
+        return STATIC
+    return "" if shares_a_tile(answer, shape) else f"it is right, but {NOTHING_SHARED}"
 
 
 def bytes_asked(launch: object, tile: int) -> int:

@@ -189,8 +189,10 @@ def _joinable(places: list[Path]) -> bool:
             return False
         try:
             join = ["sh", "-c", 'echo $$ > "$0"', str(trial / "cgroup.procs")]
-            if subprocess.run(join, stderr=subprocess.DEVNULL, check=False).returncode:
+            if subprocess.run(join, stderr=subprocess.DEVNULL, check=False, timeout=60).returncode:
                 return False
+        except subprocess.TimeoutExpired:  # a group in which nothing runs: it is frozen
+            return False
         finally:
             trial.rmdir()
     return True

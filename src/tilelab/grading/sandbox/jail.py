@@ -65,7 +65,9 @@ def bubblewrap() -> str:
     found = shutil.which("bwrap")
     if found is None:
         raise SandboxError("the sandbox needs bubblewrap: install the system's package 'bubblewrap'")
-    text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout.split()[
+        -1
+    ]
     if tuple(int(part) for part in text.split(".")[:2]) < NEEDED_VERSION:
         raise SandboxError(f"bubblewrap {text} is too old, the sandbox needs {'.'.join(map(str, NEEDED_VERSION))}")
     return found
