@@ -17,7 +17,7 @@ from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
 from tilelab.simt.lanes_findings import Findings
 from tilelab.simt.lanes_global import GlobalMemory
-from tilelab.simt.lanes_local import LocalView
+from tilelab.simt.lanes_local import LocalMemory, LocalView
 from tilelab.simt.lanes_memory import Place, View
 from tilelab.simt.lanes_pieces import Entry, Piece
 from tilelab.simt.ledger import Ledger
@@ -206,7 +206,8 @@ class Lanes(Findings):
     def local(self, alloc: tree.Alloc, held: dict[Any, LocalView]) -> LocalView:
         """A local array: empty when its function is called, and the same each time the line is passed."""
         if alloc.key not in held:
-            held[alloc.key] = LocalView(self, alloc.array.element, alloc.shape, alloc.name)
+            memory = LocalMemory(self, alloc.array.element, alloc.shape)
+            held[alloc.key] = LocalView(memory, alloc.name, 0, alloc.shape, strides_of(alloc.shape))
         return held[alloc.key]
 
     def outer(self, name: str, value: NDArray[Any], kind: Array) -> View:

@@ -135,7 +135,7 @@ class Findings:
         lane = 0 if mask is None else int(mask.argmax())
         block = lane // self.threads
         finding = sayings.uninitialised(
-            self.launch.name, site.line, view.name, "local", sayings.coordinates(element, view.shape),
+            self.launch.name, site.line, view.name, "local", sayings.coordinates(element, view.memory.shape),
             self.block_of(block), self.thread_of(lane), self.first + block, int(self.phase[block]),
         )  # fmt: skip
         self.held.append((block, finding))

@@ -16,6 +16,7 @@ from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
+    from tilelab.simt.lanes_local import LocalView
 
 
 class Place:
@@ -54,6 +55,7 @@ class View:
         """Byte address of element 0."""
         self.sliced = sliced
         self.item = element.dtype.itemsize
+        self.space = piece.space
         self.ratio = self.item // piece.cell
         self.held = element.held if isinstance(element, Scalar) else None
         self.limit = len(data) if base is None else len(data) // lanes.blocks
@@ -79,26 +81,10 @@ class View:
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
-        offset, shape, strides = self.offset, [], []
-        for axis, extent in enumerate(self.shape):
-            which = parts[axis] if axis < len(parts) else (None, None)
-            if isinstance(which, tuple):
-                start, stop = which
-                start = 0 if start is None else _end(start, extent)
-                stop = extent if stop is None else _end(stop, extent)
-                offset = offset + start * self.strides[axis]
-                shape.append(
-                    np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0)
-                )
-                strides.append(self.strides[axis])
-            else:
-                site = tree.Site(-1, line, 0, self.name, "read", self.piece.space, self.name, "", (), self.item)
-                if self.lanes.checks:
-                    self.lanes.within(self, which, extent, axis, mask, site)
-                offset = offset + which * self.strides[axis]
+        offset, shape, strides = cut(self, parts, mask, line)
         return type(self)(
-            self.lanes, self.piece, self.element, self.data, offset, tuple(shape), tuple(strides), self.name,
-            self.base, self.address, True,
+            self.lanes, self.piece, self.element, self.data, offset, shape, strides, self.name, self.base, self.address,
+            True,
         )  # fmt: skip
 
     # ---- addresses
@@ -338,6 +324,29 @@ def most_alike(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> int:
     """Most lanes of one warp that hold the same address."""
     keys = rows + (np.arange(len(rows)) << 40)[:, None]
     return int(np.unique(keys if active is None else keys[active], return_counts=True)[1].max(initial=0))
+
+
+def cut(
+    view: "View | LocalView", parts: tuple[Any, ...], mask: Mask, line: int
+) -> tuple[Value, tuple[Value, ...], tuple[int, ...]]:
+    """Offset, extents and strides of a smaller view: an index drops an axis, a (start, stop) keeps it."""
+    offset, shape, strides = view.offset, [], []
+    for axis, extent in enumerate(view.shape):
+        which = parts[axis] if axis < len(parts) else (None, None)
+        if isinstance(which, tuple):
+            start, stop = which
+            start = 0 if start is None else _end(start, extent)
+            stop = extent if stop is None else _end(stop, extent)
+            offset = offset + start * view.strides[axis]
+            length = stop - start
+            shape.append(np.maximum(length, 0) if isinstance(length, np.ndarray) else max(length, 0))
+            strides.append(view.strides[axis])
+        else:
+            site = tree.Site(-1, line, 0, view.name, "read", view.space, view.name, "", (), view.item)
+            if view.lanes.checks:
+                view.lanes.within(view, which, extent, axis, mask, site)
+            offset = offset + which * view.strides[axis]
+    return offset, tuple(shape), tuple(strides)
 
 
 def _end(end: Value, extent: Value) -> Value:

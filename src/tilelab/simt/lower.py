@@ -246,6 +246,7 @@ class FunctionTyper(ExpressionTyper):
         then, after_then = self.block(node.body, dict(env))
         other, after_other = self.block(node.orelse, dict(env))
         self.around.pop()
+        self.leavers.passed(node, fork)
         out.append(tree.If(test, then, other, fork))
         ends = [e for e in (after_then, after_other) if e is not None]
         if not ends:
@@ -258,6 +259,7 @@ class FunctionTyper(ExpressionTyper):
         """Give the environment at a loop's head again and again, until typing the body no longer changes it."""
         head = self.join([env])
         self.around.append(self.fork(node))
+        passed = len(self.leavers.forks)
         while True:
             loop = _Loop(node.lineno, [], [])
             self.loops.append(loop)
@@ -268,6 +270,7 @@ class FunctionTyper(ExpressionTyper):
             met = self.join([head, *([self.at_end] if self.at_end is not None else []), *loop.continues])
             if met == head:
                 self.around.pop()
+                self.leavers.loop_ends(passed)
                 return
             del self.returned[before:]
             head = met

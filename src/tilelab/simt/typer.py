@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from tilelab.simt import tree
+from tilelab.simt.leaving import Leavers
 from tilelab.simt.source import Source
 from tilelab.simt.types import (
     Array,
@@ -33,6 +34,7 @@ class Typer(ABC):
         self.temporaries = 0
         self.around: list[tree.Fork] = []
         """Branches and loops around what is typed now, outermost first."""
+        self.leavers = Leavers()
         self._sites: dict[tuple[int, str], tree.Site] = {}
         self._forks: dict[int, tree.Fork] = {}
 
@@ -96,7 +98,7 @@ class Typer(ABC):
             made = tree.Site(
                 len(self.program.sites), node.lineno, node.col_offset, text, kind, array.type.space, kind_name,
                 self.source.name, self.loop_lines(), array.type.element.dtype.itemsize, array.type.roots,
-                forks=tuple(self.around), home=self.function,
+                forks=tuple(self.around), left=tuple(self.leavers.forks), home=self.function,
             )  # fmt: skip
             self.program.sites.append(made)
             self._sites[key] = made
