@@ -288,7 +288,7 @@ class Lanes(Findings):
     def charge(self, site: tree.Site, entry: Entry) -> None:
         """Add what an access cost to its place."""
         assert entry.cost is not None
-        requests, threads, wavefronts, phases, ways, sectors, used, least, meet = entry.cost
+        requests, threads, wavefronts, phases, ways, sectors, used, least, meet, turns = entry.cost
         tally, times = self.ledger.tallies[site.number], entry.count
         tally.requests += requests * times
         tally.threads += threads * times
@@ -299,6 +299,7 @@ class Lanes(Findings):
         tally.used += used * times
         tally.least += least * times
         tally.meet = max(tally.meet, meet)
+        tally.turns += turns * times
 
     def remember(self, place: Place, key: tuple[int, ...], entry: Entry) -> None:
         """Keep an access's addresses, within the bytes allowed."""

@@ -152,7 +152,7 @@ class View:
             raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
 
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
-        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet.
+        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet, turns.
 
         The worst warp is kept in the tally.
         """
@@ -161,7 +161,7 @@ class View:
         active = rt.active(mask)
         threads = rt.population(mask)[0]
         tally = rt.ledger.tallies[site.number]
-        meet = most_alike(rows, active) if site.kind == "atomic" else 0
+        meet, turns = turns_taken(rows, active) if site.kind == "atomic" else (0, 0)
         if self.piece.space == "shared":
             phases, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
             requests = int(np.count_nonzero(ways))
@@ -169,7 +169,7 @@ class View:
             if worst > tally.worst:
                 tally.worst, tally.example = worst, rt.example(rows, active, int(wavefronts.argmax()))
             passes = int(wavefronts.sum()), int(phases.sum()), int(ways.max())
-            return requests, threads, *passes, 0, threads * self.item, 0, meet
+            return requests, threads, *passes, 0, threads * self.item, 0, meet, turns
         sectors, distinct = warp_traffic(rows, self.item, active)
         worst = int(sectors.max())
         if worst > tally.worst:
@@ -177,7 +177,7 @@ class View:
         requests = int(np.count_nonzero(sectors))
         used = distinct * self.item
         least = int((-(-used // SECTOR)).sum())
-        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet
+        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet, turns
 
     def cells(self, at: Integers) -> list[Integers]:
         """The cells that elements are made of."""
@@ -320,10 +320,13 @@ class View:
         return out.astype(self.held)
 
 
-def most_alike(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> int:
-    """Most lanes of one warp that hold the same address."""
+def turns_taken(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> tuple[int, int]:
+    """Most lanes of one warp that hold the same address; and that of each warp, summed."""
     keys = rows + (np.arange(len(rows)) << 40)[:, None]
-    return int(np.unique(keys if active is None else keys[active], return_counts=True)[1].max(initial=0))
+    found, counts = np.unique(keys if active is None else keys[active], return_counts=True)
+    most = np.zeros(len(rows), np.int64)
+    np.maximum.at(most, found >> 40, counts)
+    return int(most.max(initial=0)), int(most.sum())
 
 
 def cut(

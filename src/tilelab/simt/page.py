@@ -8,9 +8,10 @@ from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
 from tilelab.draw.warp_banks import bank_heat_map, bank_queue
 from tilelab.draw.warp_sectors import coalescing
-from tilelab.simt.report import Report
+from tilelab.simt.errors import Finding
+from tilelab.simt.report import MOST, Report
 from tilelab.simt.snapshots import Contents, Snapshot
-from tilelab.simt.table import by_line
+from tilelab.simt.table import by_line, more
 
 _STYLE = """<style>
 .tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
@@ -45,17 +46,26 @@ def as_html(report: Report) -> str:
 def _findings(report: Report) -> str:
     size = f"grid {report.grid}, block {report.block}"
     good = "" if report.findings or report.costs else ' class="tl-g"'
-    items = []
-    for finding in report.findings:
-        mark = "b" if finding.severity == "error" else "w"
-        items.append(
-            f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
-            f"<i>{escape(finding.hint)}</i></li>"
-        )
-    items += [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    first, rest = report.foremost
+    items = [_item(finding) for finding in first]
+    if rest:
+        items.append(f"<li><details><summary>{more(rest)}</summary><ul>{''.join(map(_item, rest))}</ul></details></li>")
+    costs = [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    items += costs[:MOST]
+    if costs[MOST:]:
+        summary = f"And {len(costs) - MOST:,} more costly accesses"
+        items.append(f"<li><details><summary>{summary}</summary><ul>{''.join(costs[MOST:])}</ul></details></li>")
     ended = "" if report.complete else " An error ended the run; counts are of the blocks before."
     head = f"<p><b>{escape(report.kernel)}</b>, {size}. <span{good}>{report.verdict}</span>{ended}</p>"
     return head + (f"<ul>{''.join(items)}</ul>" if items else "")
+
+
+def _item(finding: Finding) -> str:
+    mark = "b" if finding.severity == "error" else "w"
+    return (
+        f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
+        f"<i>{escape(finding.hint)}</i></li>"
+    )
 
 
 def _source(report: Report) -> str:

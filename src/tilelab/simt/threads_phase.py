@@ -99,7 +99,9 @@ class Phases:
             if entry.piece.space == "local":
                 continue
             if entry.kind == "atomic":
-                tally.meet = max(tally.meet, *Counter(lane.address for lane in lanes.values()).values())
+                most = max(Counter(lane.address for lane in lanes.values()).values())
+                tally.meet = max(tally.meet, most)
+                tally.turns += most
             if entry.piece.space == "shared":
                 bank = _banks(tuple(addresses), entry.width)
                 tally.wavefronts += bank.wavefronts
