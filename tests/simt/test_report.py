@@ -269,3 +269,10 @@ def test_of_many_costs_the_first_are_written_out():
     assert str(report).count(" where 4 would do") == 8
     assert "And 2 more costly accesses (costs holds them all)." in str(report)
     assert report._repr_html_().count(" where 4 would do") == 10
+
+
+def test_without_checks_nothing_is_claimed():
+    report = cuda.inspect(passes_or_fails, checks=False)[1, 64](np.zeros(64))
+    assert report.verdict == "It ran without checks: nothing was looked for."
+    assert "Nothing wrong" not in str(report) + report._repr_html_()
+    assert report.to_dict()["checked"] is False

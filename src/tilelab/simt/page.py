@@ -45,7 +45,7 @@ def as_html(report: Report) -> str:
 
 def _findings(report: Report) -> str:
     size = f"grid {report.grid}, block {report.block}"
-    good = "" if report.findings or report.costs else ' class="tl-g"'
+    good = ' class="tl-g"' if report.flawless else ""
     first, rest = report.foremost
     items = [_item(finding) for finding in first]
     if rest:

@@ -123,11 +123,18 @@ class Report:
     seconds: float = 0.0
     complete: bool = True
     """False if a finding ended the run: counts are then of the blocks before it."""
+    checked: bool = True
+    """False if the run was without checks: nothing was looked for, and nothing counted."""
 
     @property
     def ok(self) -> bool:
         """Whether nothing wrong was found."""
         return self.complete and not any(f.severity == "error" for f in self.findings)
+
+    @property
+    def flawless(self) -> bool:
+        """Whether all was looked for, and nothing found, not even something costly."""
+        return self.checked and not self.findings and not self.costs
 
     def of(self, kind: str) -> list[Finding]:
         """Findings of one kind, as named by :attr:`Finding.kind`."""
@@ -201,6 +208,8 @@ class Report:
     @property
     def verdict(self) -> str:
         """What was found, in one sentence."""
+        if not self.checked and not self.findings:
+            return "It ran without checks: nothing was looked for."
         errors = sum(f.severity == "error" for f in self.findings)
         warnings = len(self.findings) - errors
         costly = f"{len(self.costs)} costly access" + "es" * (len(self.costs) > 1)
@@ -236,6 +245,7 @@ class Report:
             "engine": self.engine,
             "ok": self.ok,
             "complete": self.complete,
+            "checked": self.checked,
             "source": [{"line": n, "text": text} for n, text in self.source],
             "findings": [f.to_dict() for f in self.findings],
             "accesses": [
@@ -316,6 +326,7 @@ def make_report(
         ),
         arithmetic=dict(sorted(arithmetic.items())), traffic=tuple(_traffic(run, ledger, seen)),
         barriers=ledger.barriers, snapshots=tuple(ledger.snapshots), seconds=seconds, complete=fatal is None,
+        checked=run.checks,
     )  # fmt: skip
 
 

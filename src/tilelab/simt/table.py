@@ -19,7 +19,7 @@ def tables(report: Report) -> Iterator[Any]:
     grid, block = (" × ".join(map(str, _trim(d))) for d in (report.grid, report.block))
     ended = "" if report.complete else " (ended early)"
     yield Text(f"{report.kernel}: grid {grid}, block {block}, engine {report.engine}{ended}", style="bold")
-    yield Text(report.verdict, style="" if report.findings or report.costs else "green")
+    yield Text(report.verdict, style="green" if report.flawless else "")
     first, rest = report.foremost
     for finding in first:
         style = "bold red" if finding.severity == "error" else "yellow"
