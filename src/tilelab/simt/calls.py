@@ -82,6 +82,8 @@ class CallTyper(CudaCallTyper):
         made = self.function_of_numbers(target, args, node)
         if made is not None:
             return made
+        if getattr(target, "__module__", "") == "tilelab.simt.cuda":
+            raise self.source.fault(node, f"{ast.unparse(node.func)} works on the host, before a launch or after it")
         if callable(target) and hasattr(target, "__code__"):
             raise self.source.fault(node, f"{target.__name__} is a host function; put @cuda.jit(device=True) above it")
         instead = (

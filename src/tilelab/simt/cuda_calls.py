@@ -24,7 +24,7 @@ from tilelab.simt.types import (
     uint32,
     uint64,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 #: The mask that names every lane of a warp.
 _ALL = 0xFFFFFFFF
@@ -156,7 +156,7 @@ class CudaCallTyper(Typer):
         kinds = self.numbers(node, args)
         for arg, what in zip(args, ("mask", "", "lane"), strict=False):
             if what and isinstance(arg.type, Scalar) and arg.type.kind not in "iu":
-                raise self.source.fault(node, f"the {what} of cuda.{name} is a {arg.type}; an integer is wanted")
+                raise self.source.fault(node, f"the {what} of cuda.{name} is {one(arg.type)}; an integer is wanted")
         counts = 0 if name == "activemask" else 3 if name in SHUFFLES else 2
         if name == "syncwarp":
             args = args or [tree.Const(int64, _ALL)]

@@ -27,7 +27,7 @@ from tilelab.simt.types import (
     unary,
     unify,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 if TYPE_CHECKING:
     from tilelab.simt.types import Type
@@ -57,7 +57,7 @@ class ExpressionTyper(CallTyper):
             return self.conjunction("and" if isinstance(node.op, ast.And) else "or", node.values)
         typed = self.expression(node)
         if not isinstance(typed.type, Scalar):
-            raise self.source.fault(node, f"a {typed.type} is neither true nor false")
+            raise self.source.fault(node, f"{one(typed.type)} is neither true nor false")
         return self.cast(typed, boolean)
 
     def integer(self, node: ast.expr) -> tree.Expr:
@@ -65,7 +65,7 @@ class ExpressionTyper(CallTyper):
         typed = self.expression(node)
         if not isinstance(typed.type, Scalar) or typed.type.kind == "f":
             raise self.source.fault(
-                node, f"{ast.unparse(node)} is a {typed.type}, an integer is wanted; write int(...) or use //"
+                node, f"{ast.unparse(node)} is {one(typed.type)}, an integer is wanted; write int(...) or use //"
             )
         return self.cast(typed, int64) if typed.type == boolean else typed
 
@@ -232,7 +232,7 @@ class ExpressionTyper(CallTyper):
         operands = [self.expression(n) for n in nodes]
         for node, operand in zip(nodes, operands, strict=True):
             if not isinstance(operand.type, Scalar):
-                what = "a tuple" if isinstance(operand.type, Tuple) else f"a {operand.type}"
+                what = "a tuple" if isinstance(operand.type, Tuple) else f"{one(operand.type)}"
                 instead = "; compare its items one by one" * isinstance(operand.type, Tuple)
                 raise self.source.fault(node, f"{what} cannot be compared as a whole in a kernel{instead}")
         rights = list(operands)
@@ -262,7 +262,7 @@ class ExpressionTyper(CallTyper):
         for node, operand in zip(nodes, operands, strict=True):
             if not isinstance(operand.type, Scalar):
                 raise self.source.fault(
-                    node, f"{op} gives one of its operands, and a {operand.type} is no number; write if and else"
+                    node, f"{op} gives one of its operands, and {one(operand.type)} is no number; write if and else"
                 )
             kind = unify(kind, operand.type)
         typed = self.cast(operands[-1], kind)
@@ -322,7 +322,7 @@ class ExpressionTyper(CallTyper):
             if node.attr == "ndim":
                 return tree.Const(int64, owner.type.ndim)
         raise self.source.fault(
-            node, f"a {owner.type} has no {node.attr} in a kernel; arrays have shape, size and ndim"
+            node, f"{one(owner.type)} has no {node.attr} in a kernel; arrays have shape, size and ndim"
         )
 
     def subscript(self, node: ast.Subscript) -> tree.Expr:
@@ -334,7 +334,7 @@ class ExpressionTyper(CallTyper):
                 raise self.source.fault(node, "the index of a tuple must be a number written out, and inside it")
             return self.item(owner, index.value % len(owner.type.items))
         if not isinstance(owner.type, Array):
-            raise self.source.fault(node, f"a {owner.type} has no elements")
+            raise self.source.fault(node, f"{one(owner.type)} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(p, ast.Slice) for p in parts) or len(parts) < owner.type.ndim:
             return self.view(node, owner, parts)
@@ -345,7 +345,7 @@ class ExpressionTyper(CallTyper):
         """The array and the indices of ``array[i, j]``."""
         owner = owner or self.expression(node.value)
         if not isinstance(owner.type, Array):
-            raise self.source.fault(node, f"a {owner.type} has no elements")
+            raise self.source.fault(node, f"{one(owner.type)} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is ...) for p in parts):
             raise self.source.fault(

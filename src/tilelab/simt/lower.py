@@ -15,6 +15,7 @@ from tilelab.simt.source import Source
 from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
 from tilelab.simt.updates import atomic_of
 from tilelab.simt.walk import expressions_in, nodes_in
+from tilelab.simt.words import one
 
 Env = dict[str, Type | Unclear]
 
@@ -149,7 +150,7 @@ class FunctionTyper(ExpressionTyper):
             self.hint = target.id
             typed = self.expression(value)
             self.hint = None
-            self.bind(target.id, typed)
+            self.bind(target.id, typed, node)
         elif isinstance(target, ast.Tuple):
             self.unpack(target, self.expression(value), node)
         elif isinstance(target, ast.Subscript):
@@ -160,10 +161,10 @@ class FunctionTyper(ExpressionTyper):
         else:
             raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(target)}")
 
-    def bind(self, name: str, value: tree.Expr) -> None:
+    def bind(self, name: str, value: tree.Expr, node: ast.AST) -> None:
         """``name = value``, and the variable's type from here on."""
         if value.type == none:
-            raise self.source.fault(self.source.tree, f"{name} would be None; a device function must return a value")
+            raise self.source.fault(node, f"{name} would be None, for nothing is given to it here")
         self.env[name] = value.type
         self.out.append(tree.Assign(name, value))
 
@@ -179,7 +180,7 @@ class FunctionTyper(ExpressionTyper):
             parts = [self.keep(part) for part in parts]
         for name, part in zip(target.elts, parts, strict=True):
             if isinstance(name, ast.Name):
-                self.bind(name.id, part)
+                self.bind(name.id, part, node)
             elif isinstance(name, ast.Subscript):
                 self.store(name, part, node)
             else:
@@ -199,17 +200,17 @@ class FunctionTyper(ExpressionTyper):
         """The value as an element of an array."""
         if isinstance(element, Vector):
             if value.type != element:
-                raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+                raise self.source.fault(node, f"{one(value.type)} does not fit an array of {element}")
             return value
         if not isinstance(value.type, Scalar):
-            raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+            raise self.source.fault(node, f"{one(value.type)} does not fit an array of {element}")
         return self.cast(value, element)
 
     def augmented(self, node: ast.AugAssign) -> None:
         """``target op= value``: the index is evaluated once, the element read and then written."""
         if isinstance(node.target, ast.Name):
             left: tree.Expr = self.variable(node.target)
-            self.bind(node.target.id, self.binary(node.op, left, self.expression(node.value), node))
+            self.bind(node.target.id, self.binary(node.op, left, self.expression(node.value), node), node)
         elif isinstance(node.target, ast.Subscript):
             array, index = self.element(node.target)
             assert isinstance(array.type, Array)
@@ -312,7 +313,7 @@ class FunctionTyper(ExpressionTyper):
             if live is None:
                 break
             self.env, self.out = live, out
-            self.bind(name, self.expression(item))
+            self.bind(name, self.expression(item), node)
             body, live = self.block(node.body, self.env)
             out.extend(body)
         return live

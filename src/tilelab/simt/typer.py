@@ -13,7 +13,7 @@ from tilelab.simt.types import (
     Tuple,
     Type,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 if TYPE_CHECKING:
     from tilelab.simt.expressions import Unclear
@@ -85,7 +85,7 @@ class Typer(ABC):
             raise self.source.fault(node, f"{indices} for an array of {plural(array.ndim, 'dimension')}")
         for index in found:
             if not isinstance(index.type, Scalar) or index.type.kind == "f":
-                raise self.source.fault(node, f"an index is a {index.type}; write int(...) or use //")
+                raise self.source.fault(node, f"an index is {one(index.type)}; write int(...) or use //")
         return tuple(found)
 
     def site(self, node: ast.Subscript | ast.Call, kind: str, array: tree.Expr) -> tree.Site:
@@ -134,5 +134,5 @@ class Typer(ABC):
         kinds = [a.type for a in args]
         for kind in kinds:
             if not isinstance(kind, Scalar):
-                raise self.source.fault(node, f"a {kind} is no number")
+                raise self.source.fault(node, f"{one(kind)} is no number")
         return [k for k in kinds if isinstance(k, Scalar)]
