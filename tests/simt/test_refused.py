@@ -8,7 +8,7 @@ import pytest
 from tilelab.simt import SimtError, UnsupportedError, cuda
 
 CASES = {
-    "try:\n        out[0] = 1\n    except ValueError:\n        pass": "line 7: `try:`: a kernel cannot use try; check",
+    "try:\n        out[0] = 1\n    except ValueError:\n        pass": "line 9: `try:`: a kernel cannot use try; check",
     "x = [1, 2]": "cannot use a list; use cuda.local.array",
     "x = [i for i in range(3)]": "a list comprehension; fill a cuda.local.array in a loop",
     "x = sum(i for i in range(3))": "a generator expression|cannot call sum",
