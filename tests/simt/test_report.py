@@ -276,3 +276,22 @@ def test_without_checks_nothing_is_claimed():
     assert report.verdict == "It ran without checks: nothing was looked for."
     assert "Nothing wrong" not in str(report) + report._repr_html_()
     assert report.to_dict()["checked"] is False
+
+
+@cuda.jit
+def many_phases(o):
+    s = cuda.shared.array((2, 1000), float32)
+    t = cuda.threadIdx.x
+    for i in range(30):
+        s[0, t] = i
+        cuda.syncthreads()
+    o[t] = s[0, t]
+
+
+def test_a_page_does_not_grow_with_every_phase():
+    report = cuda.inspect(many_phases)[1, 32](np.zeros(32, np.float32))
+    page = report._repr_html_()
+    assert len(report.snapshots) == 31
+    assert page.count('class="tl-step"') == 20
+    assert "phase by phase (11 later phases not drawn; snapshots holds them):" in page
+    assert len(page) < 5_000_000

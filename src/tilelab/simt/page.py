@@ -12,6 +12,7 @@ from tilelab.simt.errors import Finding
 from tilelab.simt.report import MOST, Report
 from tilelab.simt.snapshots import Contents, Snapshot
 from tilelab.simt.table import by_line, more
+from tilelab.simt.words import plural
 
 _STYLE = """<style>
 .tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
@@ -28,8 +29,8 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
 .tl-report svg{max-width:100%;height:auto}
 </style>"""
-#: Pictures of one kind at most, and cells of a shared array that are still written out.
-_PICTURES, _CELLS = 4, 1024
+#: Pictures of one kind at most, cells of a shared array that are still written out, and cells of all phases.
+_PICTURES, _CELLS, _ALL_CELLS = 4, 1024, 20 * 1024
 #: Numbers of a one-dimensional array in a row.
 _WIDE = 16
 #: Share of its size to which a picture of memory may shrink before it scrolls instead.
@@ -125,10 +126,18 @@ def _traffic(report: Report) -> str:
 
 
 def _phases(report: Report) -> str:
-    frames = [(_caption(s), _wide([_contents(name, c) for name, c in s.arrays.items()])) for s in report.snapshots]
-    if not frames or not any(s.arrays for s in report.snapshots):
+    if not any(s.arrays for s in report.snapshots):
         return ""
-    return slider(frames, "Shared memory of one block, phase by phase:")
+    frames: list[tuple[str, str]] = []
+    cells = 0
+    for snapshot in report.snapshots:
+        cells += sum(min(len(c.values), _CELLS) for c in snapshot.arrays.values())
+        if frames and cells > _ALL_CELLS:
+            break
+        frames.append((_caption(snapshot), _wide([_contents(name, c) for name, c in snapshot.arrays.items()])))
+    left = len(report.snapshots) - len(frames)
+    later = f" ({plural(left, 'later phase')} not drawn; snapshots holds them)" if left else ""
+    return slider(frames, f"Shared memory of one block, phase by phase{later}:")
 
 
 def _caption(snapshot: Snapshot) -> str:
