@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tilelab.simt import endless, tree, unassigned, uniform
 from tilelab.simt.expressions import ExpressionTyper, Unclear
 from tilelab.simt.source import Source
-from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
+from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int32, int64, none, uint64, unify
 from tilelab.simt.updates import atomic_of
 from tilelab.simt.walk import expressions_in, nodes_in
 from tilelab.simt.words import one
@@ -286,21 +286,22 @@ class FunctionTyper(ExpressionTyper):
         args = [self.integer(a) for a in node.iter.args]
         if not 1 <= len(args) <= 3 or node.iter.keywords:
             raise self.source.fault(node, "range takes one to three integers")
-        args = [a if isinstance(a, tree.Const | tree.Var) else self.keep(a) for a in args]
-        kind = uint64 if all(a.type == uint64 for a in args) else int64
+        kind = _of_range([a.type for a in args])
         zero, one = tree.Const(int64, 0), tree.Const(int64, 1)
         start, stop, step = (zero, args[0], one) if len(args) == 1 else (*args, one)[:3]
         if isinstance(step, tree.Const) and step.value == 0:
             raise self.source.fault(node, "range with a step of 0 never ends")
         # what range was given is fixed, also if the body assigns to the names
-        start, stop, step = (self.keep(a) if isinstance(a, tree.Var) else a for a in (start, stop, step))
+        ends = [self.cast(a, kind) for a in (start, stop, step)]
+        start, stop, step = (a if isinstance(a, tree.Const) else self.keep(a) for a in ends)
         for head, loop in self.rounds(node, self.env):
             inside = dict(head)
             inside[name] = kind
             body, self.at_end = self.block(node.body, inside)
             last, ended = loop, head
         made = tree.For(name, start, stop, step, body, self.fork(node), self.loop_line())
-        made.body[:0] = self.retypes(ended, [env, *last.continues, *([self.at_end] if self.at_end else [])])
+        others = {other: kind for other, kind in ended.items() if other != name}  # it has a new value in each round
+        made.body[:0] = self.retypes(others, [env, *last.continues, *([self.at_end] if self.at_end else [])])
         out.append(made)
         return self.after_loop(ended, last, out)
 
@@ -349,6 +350,14 @@ class FunctionTyper(ExpressionTyper):
     def loop_lines(self) -> tuple[int, ...]:
         """Lines of the loops being typed, outermost first."""
         return tuple(loop.line for loop in self.loops)
+
+
+def _of_range(given: list[Type]) -> Scalar:
+    """The type of a loop variable, by those that ``range`` was given."""
+    kinds = [kind for kind in given if isinstance(kind, Scalar)]
+    if all(kind.kind == "u" for kind in kinds):
+        return uint64
+    return int32 if all(kind.kind == "i" and kind.bits <= 32 for kind in kinds) else int64
 
 
 def type_program(source: Source, types: list[Type]) -> tree.Program:
