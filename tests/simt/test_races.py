@@ -374,3 +374,23 @@ def test_the_advice_is_right(engine):
     o = np.zeros(1, np.int32)
     launch(mended, engine, o, grid=3)
     assert o[0] == 3 * N
+
+
+# ---- a fence and an atomic order blocks on a GPU; here that is said, not followed
+@cuda.jit
+def last_block_adds(part, count, out):
+    part[cuda.blockIdx.x] = cuda.blockIdx.x
+    cuda.threadfence()
+    if cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1:
+        for k in range(cuda.gridDim.x):
+            out[0] += part[k]
+
+
+def test_a_fence_that_may_order_blocks_is_named(engine):
+    arguments = np.zeros(4, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    report = cuda.inspect(last_block_adds, engine=engine)[4, 1](*arguments)
+    assert [f.array for f in report.races] == ["part"]
+    assert "that holds on a GPU but is not followed here" in report.races[0].hint
+    arguments[1][0] = arguments[2][0] = 0
+    cuda.simulate(last_block_adds, engine=engine, checks=False)[4, 1](*arguments)
+    assert arguments[2][0] == 6

@@ -9,10 +9,11 @@ A local array lasts as long as the call of its function, as Numba's does: in a l
 Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
 fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
 race detector; a loop that waits for another thread runs on the plain engine, and waits for blocks before its own only,
-since blocks run one after another; recursion, ``print``, complex numbers, ``else`` of a loop, and a variable that holds
-``cuda.threadIdx`` whole are refused, with what to write instead. Taken here, as in CUDA C++, and refused by numba-cuda
-0.30: a condition in ``syncthreads_count`` and its kin (there an integer, ``int(x > 3)``), floats in votes, shuffles of
-bools and of integers without a sign or of fewer than 32 bits, ``atomic.inc`` and ``atomic.dec`` on signed integers.
+since blocks run one after another; recursion, ``print``, complex numbers, ``else`` of a loop, slices with a step,
+assignments to slices, and a variable that holds ``cuda.threadIdx`` whole are refused, with what to write instead. Taken
+here, as in CUDA C++, and refused by numba-cuda 0.30: a condition in ``syncthreads_count`` and its kin (there an
+integer, ``int(x > 3)``), floats in votes, shuffles of bools and of integers without a sign or of fewer than 32 bits,
+``atomic.inc`` and ``atomic.dec`` on signed integers.
 """
 
 from collections.abc import Callable, Iterator

@@ -62,6 +62,7 @@ class CudaCallTyper(Typer):
         if name == "lanemask_lt":
             return tree.Special(uint32, "lanemask_lt")
         if name.startswith("threadfence") or name == "nanosleep":
+            self.program.fences |= name in ("threadfence", "threadfence_system")
             return tree.Const(none, None)
         operands = [self.expression(a) for a in self.positional(node)]
         return self.bits(name, operands, self.numbers(node, operands), node)

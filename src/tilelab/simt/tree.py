@@ -436,6 +436,8 @@ class Program:
     """Roots that are stored to."""
     spins: int | None = None
     """Line of a loop that waits for another thread."""
+    fences: bool = False
+    """Whether some thread may wait until its writes are seen by all blocks."""
     syncs_warps: bool = False
     syncs_parts: bool = False
     """Whether some ``syncwarp`` may order part of a warp only."""
