@@ -8,7 +8,7 @@ import numpy as np
 from tilelab.simt import races, sayings, tree
 from tilelab.simt.errors import Dim3, Finding
 from tilelab.simt.lanes_local import LocalView
-from tilelab.simt.lanes_memory import View
+from tilelab.simt.lanes_memory import Strided
 from tilelab.simt.lanes_pieces import Integers, Piece
 from tilelab.simt.ledger import Ledger
 from tilelab.simt.masks import Mask, Value
@@ -51,9 +51,7 @@ class Findings:
         else:
             self.stops.append(finding)
 
-    def within(
-        self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site
-    ) -> None:
+    def within(self, view: Strided, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site) -> None:
         """Stop at the first lane whose index is outside its array."""
         bad = (index < 0) | (index >= extent)
         if not isinstance(bad, np.ndarray):

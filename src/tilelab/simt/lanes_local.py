@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.simt import tree
-from tilelab.simt.lanes_memory import Place, cut
+from tilelab.simt.lanes_memory import Place, Strided
 from tilelab.simt.masks import Mask, Value, merge, minus, part, union
 from tilelab.simt.runtime import NeedsThreads, outside, poisoned
 from tilelab.simt.types import Scalar, Vector
@@ -57,7 +57,7 @@ class LocalMemory:
         return self.matrix, self.known
 
 
-class LocalView:
+class LocalView(Strided):
     """A local array as a kernel holds it, or a smaller view of one."""
 
     space = "local"
@@ -71,14 +71,6 @@ class LocalView:
         self.lanes, self.element = memory.lanes, memory.element
         self.item = self.element.dtype.itemsize
 
-    @property
-    def size(self) -> Value:
-        """Number of elements."""
-        size: Value = 1
-        for extent in self.shape:
-            size = size * extent
-        return size
-
     def merged(self, mask: Mask, old: Any) -> "LocalView":
         """The view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
         if not isinstance(old, LocalView) or old.memory is not self.memory or old.strides != self.strides:
@@ -89,7 +81,7 @@ class LocalView:
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "LocalView":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
-        return LocalView(self.memory, self.name, *cut(self, parts, mask, line), True)
+        return LocalView(self.memory, self.name, *self.cut(parts, mask, line), True)
 
     def _number(self, index: tuple[Value, ...], mask: Mask, site: tree.Site) -> Value:
         flat: Value = self.offset

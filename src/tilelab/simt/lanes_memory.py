@@ -16,7 +16,6 @@ from tilelab.simt.types import Scalar, Vector
 
 if TYPE_CHECKING:
     from tilelab.simt.lanes import Lanes
-    from tilelab.simt.lanes_local import LocalView
 
 
 class Place:
@@ -30,8 +29,53 @@ class Place:
         self.known: dict[tuple[int, ...], Entry] = {}
 
 
-class View:
-    """An array as a kernel holds it. ``offset`` and extents may differ from lane to lane; strides count elements."""
+class Strided:
+    """An array as a kernel holds it: where its first element is, and how to come to the others."""
+
+    lanes: "Lanes"
+    name: str
+    space: str
+    item: int
+    """Bytes of an element."""
+    offset: Value
+    """Number of its first element in its memory; may differ from lane to lane, as may its extents."""
+    shape: tuple[Value, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    sliced: bool
+    """Whether it is a smaller view of another."""
+
+    @property
+    def size(self) -> Value:
+        """Number of elements."""
+        size: Value = 1
+        for extent in self.shape:
+            size = size * extent
+        return size
+
+    def cut(self, parts: tuple[Any, ...], mask: Mask, line: int) -> tuple[Value, tuple[Value, ...], tuple[int, ...]]:
+        """Offset, extents and strides of a smaller view: an index drops an axis, a (start, stop) keeps it."""
+        offset, shape, strides = self.offset, [], []
+        for axis, extent in enumerate(self.shape):
+            which = parts[axis] if axis < len(parts) else (None, None)
+            if isinstance(which, tuple):
+                start, stop = which
+                start = 0 if start is None else _end(start, extent)
+                stop = extent if stop is None else _end(stop, extent)
+                offset = offset + start * self.strides[axis]
+                length = stop - start
+                shape.append(np.maximum(length, 0) if isinstance(length, np.ndarray) else max(length, 0))
+                strides.append(self.strides[axis])
+            else:
+                site = tree.Site(-1, line, 0, self.name, "read", self.space, self.name, "", (), self.item)
+                if self.lanes.checks:
+                    self.lanes.within(self, which, extent, axis, mask, site)
+                offset = offset + which * self.strides[axis]
+        return offset, tuple(shape), tuple(strides)
+
+
+class View(Strided):
+    """An array of global, shared or constant memory, or a smaller view of one."""
 
     def __init__(
         self,
@@ -61,14 +105,6 @@ class View:
         self.limit = len(data) if base is None else len(data) // lanes.blocks
         """Elements of the memory that one block sees here."""
 
-    @property
-    def size(self) -> Value:
-        """Number of elements."""
-        size: Value = 1
-        for extent in self.shape:
-            size = size * extent
-        return size
-
     def merged(self, mask: Mask, old: Any) -> "View":
         """The view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
         if not isinstance(old, View) or old.data is not self.data or old.strides != self.strides:
@@ -81,7 +117,7 @@ class View:
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
-        offset, shape, strides = cut(self, parts, mask, line)
+        offset, shape, strides = self.cut(parts, mask, line)
         return type(self)(
             self.lanes, self.piece, self.element, self.data, offset, shape, strides, self.name, self.base, self.address,
             True,
@@ -327,29 +363,6 @@ def turns_taken(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> tuple[i
     most = np.zeros(len(rows), np.int64)
     np.maximum.at(most, found >> 40, counts)
     return int(most.max(initial=0)), int(most.sum())
-
-
-def cut(
-    view: "View | LocalView", parts: tuple[Any, ...], mask: Mask, line: int
-) -> tuple[Value, tuple[Value, ...], tuple[int, ...]]:
-    """Offset, extents and strides of a smaller view: an index drops an axis, a (start, stop) keeps it."""
-    offset, shape, strides = view.offset, [], []
-    for axis, extent in enumerate(view.shape):
-        which = parts[axis] if axis < len(parts) else (None, None)
-        if isinstance(which, tuple):
-            start, stop = which
-            start = 0 if start is None else _end(start, extent)
-            stop = extent if stop is None else _end(stop, extent)
-            offset = offset + start * view.strides[axis]
-            length = stop - start
-            shape.append(np.maximum(length, 0) if isinstance(length, np.ndarray) else max(length, 0))
-            strides.append(view.strides[axis])
-        else:
-            site = tree.Site(-1, line, 0, view.name, "read", view.space, view.name, "", (), view.item)
-            if view.lanes.checks:
-                view.lanes.within(view, which, extent, axis, mask, site)
-            offset = offset + which * view.strides[axis]
-    return offset, tuple(shape), tuple(strides)
 
 
 def _end(end: Value, extent: Value) -> Value:
