@@ -49,9 +49,7 @@ class Writer:
                 f"tx > 5 or s[tx] > {r.randrange(50)}",
                 "not (x & 1)",
                 f"{r.randrange(4)} <= tx % 7 < s[tx] % 9 <= 5",
-                f"0 <= tx - {r.randrange(9)} < s[tx - {r.randrange(1, 9)}] + 20"
-                if r.random() < 0.2
-                else "b <= tx % 3 < 2",
+                "0 <= tx - 5 < s[tx - 5] + 20" if r.random() < 0.2 else "b <= tx % 3 < 2",
             ]
         )
 

@@ -75,7 +75,7 @@ class Findings:
 
     def races(self, piece: Piece, log: list[Any], cells: Integers) -> None:
         """Say the races on some cells of a piece."""
-        accesses = piece.accesses(log, cells[:512])
+        accesses = piece.accesses(log, piece.telling(log, cells))
         for block in sorted({a.thread // self.threads for a in accesses}):
             own = [a for a in accesses if a.thread // self.threads == block]
             for pair in races.racing_pairs(own):
