@@ -89,14 +89,15 @@ class LocalView(Strided):
             if self.lanes.checks:
                 self.lanes.within(self, i, self.shape[axis], axis, mask, site)
             flat = flat + i * self.strides[axis]
-        if isinstance(flat, np.ndarray) and mask is not None:
-            flat = np.where(mask, flat, 0)
-        if not self.lanes.checks:
-            numbers = np.atleast_1d(np.asarray(flat, np.int64))
-            bad = (numbers < 0) | (numbers >= self.memory.size)
-            if bad.any():
-                raise IndexError(outside(int(numbers[bad.argmax()]), self.name, self.memory.size))
-        return flat.astype(np.int64) if isinstance(flat, np.ndarray) else int(flat)
+        if isinstance(flat, np.ndarray):
+            flat = flat.astype(np.int64) if mask is None else np.where(mask, flat, 0).astype(np.int64)
+            bad = (flat < 0) | (flat >= self.memory.size) if not self.lanes.checks else None
+            if bad is not None and bad.any():
+                raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.memory.size))
+            return flat
+        if not 0 <= flat < self.memory.size and not self.lanes.checks:
+            raise IndexError(outside(int(flat), self.name, self.memory.size))
+        return int(flat)
 
     def ld(self, index: tuple[Value, ...], mask: Mask, place: Place) -> Value:
         """Load an element of each lane."""
