@@ -48,6 +48,8 @@ class Writer:
                 "b < 2 and k < 2",
                 f"tx > 5 or s[tx] > {r.randrange(50)}",
                 "not (x & 1)",
+                f"{r.randrange(4)} <= tx % 7 < s[tx] % 9 <= 5",
+                "0 <= tx - 5 < s[tx - 5] + 20" if r.random() < 0.2 else "b <= tx % 3 < 2",
             ]
         )
 
@@ -57,7 +59,7 @@ class Writer:
         return r.choice(
             [f"tx + {r.randrange(9)}", "x", "x * 3 - tx", f"s[{self.index()}]", "(x // 3) % 7", "x >> 1",
              "tx if x > 3 else b", "x % 3 or tx", "tx % 2 and x + 1", f"x % 2 and s[{self.index()}] or b",
-             "min(x, tx)", "abs(x - 20)"]
+             "min(x, tx)", "abs(x - 20)", "divmod(x, 5)[1]", "abs(int8(x * 7))", "-uint8(tx) % 50", "~int16(x) & 15"]
         )  # fmt: skip
 
     def statements(self, depth: int, indent: int, in_loop: bool) -> list[str]:
@@ -129,6 +131,8 @@ class Writer:
                               f"x += cuda.popc(cuda.ballot_sync(0xffffffff, x > {r.randrange(20)}))"])]  # fmt: skip
         if feature == "local":
             i = r.choice(["0", "1", "k % 3", "tx % 3"])
+            if r.random() < 0.3:
+                return [r.choice([f"x += a[1:][{r.choice(['0', 'tx % 2', '1'])}]", "w = a[tx % 2:]", "w[1] = x"])]
             return [f"a[{i}] = x", f"x += a[{r.choice([i, '2'])}]"] if r.random() < 0.8 else [f"x += a[{i}]"]
         if feature == "global":
             i = r.choice(["b * cuda.blockDim.x + tx"] * 4 + ["tx"])
@@ -152,7 +156,7 @@ class Writer:
         head = ["@cuda.jit", f"def {self.name}(out, g, d):", f"    s = cuda.shared.array({WORDS}, int32)",
                 "    c = cuda.shared.array(4, int32)", "    a = cuda.local.array(3, int32)",
                 "    e = cuda.shared.array(0, int32)", "    h = cuda.shared.array(0, int16)",
-                "    y = cuda.shared.array(0, uint8)", "    lane = cuda.laneid",
+                "    y = cuda.shared.array(0, uint8)", "    lane = cuda.laneid", "    w = a[0:2]",
                 "    tx = cuda.threadIdx.x", "    b = cuda.blockIdx.x", "    x = 0", "    k = 0", "    f = float32(0)",
                 "    a[0] = 1", "    a[1] = tx", "    for q in range(2):",
                 f"        if tx + q * cuda.blockDim.x < {WORDS}:",
@@ -177,7 +181,7 @@ class Writer:
 
 
 HEAD = """\
-from tilelab.simt import cuda, float32, int16, int32, uint8
+from tilelab.simt import cuda, float32, int8, int16, int32, uint8
 
 
 @cuda.jit(device=True)

@@ -257,3 +257,81 @@ def test_two_writes_by_one_function(engine):
         "Give each thread its own element, or use cuda.atomic if they add to s[0]; if the later write is to stay, put "
         "cuda.syncthreads() between the calls of put in line +3 and line +4."
     )
+
+
+# ---- threads that have returned would miss the barrier that is advised
+@cuda.jit
+def early(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if t >= 60:
+        return
+    s[t] = o[t]
+    o[t] = s[59 - t]
+
+
+@cuda.jit
+def early_mended(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if t < 60:
+        s[t] = o[t]
+    cuda.syncthreads()
+    if t < 60:
+        o[t] = s[59 - t]
+
+
+@cuda.jit
+def skipping(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    for k in range(2):
+        if t >= 60:
+            continue
+        s[t] = o[t] + k
+        if k == 5:
+            break
+        o[t] = s[59 - t]
+    if t > 70:
+        return
+
+
+@cuda.jit(device=True)
+def through(s, t):
+    s[t] = t
+    if t > 40:
+        return 0
+    return s[40 - t]
+
+
+@cuda.jit
+def calling(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x > 0:  # all or none
+        return
+    if t == 50:
+        return
+    o[t] = through(s, t)
+
+
+def test_threads_that_leave_before_the_barrier(engine):
+    hint = advised(early, engine)
+    assert hint == (
+        "Put cuda.syncthreads() between line +5 and line +6. Let no thread leave by `if t >= 60:` of line +3 before "
+        "that, for it would miss the barrier: guard the loads and stores instead."
+    )
+    assert runs(early_mended, engine).tolist() == [*range(59, -1, -1), *range(60, 64)]
+    assert "between line +6 and line +9. Let no thread leave by `if t >= 60:` of line +4 before" in advised(
+        skipping, engine
+    )
+
+
+def test_threads_that_leave_between_the_two(engine):
+    first = through.source.first
+    last = calling.source.first
+    found = cuda.inspect(calling, engine=engine)[1, 64](np.zeros(64, np.float32)).races[0]
+    assert found.hint == (
+        f"Put cuda.syncthreads() between line {first + 2} and line {first + 3}. Let no thread leave by `if t == 50:` "
+        f"of line {last + 6} before that, for it would miss the barrier: guard the loads and stores instead."
+    )

@@ -261,9 +261,9 @@ def test_lanes_that_meet(engine):
     report = cuda.inspect(one_bin, engine=engine)[2, 64](np.zeros(1, np.int32))
     assert report.costs == [
         f"Line {one_bin.source.first + 7}: 16 lanes of a warp change one element by cuda.atomic.add(s, t // 16, 1): "
-        "they take turns (the time of that is not modelled)."
+        "they take turns, 64 where 4 would do (the time of that is not modelled)."
     ]
-    assert "16 lanes meet at one element and take turns" in str(report)
+    assert "16 lanes meet at one element and take turns, 64 in all" in str(report)
 
 
 # ---- what an access costs, against what it must

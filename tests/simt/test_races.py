@@ -374,3 +374,77 @@ def test_the_advice_is_right(engine):
     o = np.zeros(1, np.int32)
     launch(mended, engine, o, grid=3)
     assert o[0] == 3 * N
+
+
+# ---- a fence and an atomic order blocks on a GPU; here that is said, not followed
+@cuda.jit
+def last_block_adds(part, count, out):
+    part[cuda.blockIdx.x] = cuda.blockIdx.x
+    cuda.threadfence()
+    if cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1:
+        for k in range(cuda.gridDim.x):
+            out[0] += part[k]
+
+
+def test_a_fence_that_may_order_blocks_is_named(engine):
+    arguments = np.zeros(4, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    report = cuda.inspect(last_block_adds, engine=engine)[4, 1](*arguments)
+    assert [f.array for f in report.races] == ["part"]
+    assert "that holds on a GPU but is not followed here" in report.races[0].hint
+    arguments[1][0] = arguments[2][0] = 0
+    cuda.simulate(last_block_adds, engine=engine, checks=False)[4, 1](*arguments)
+    assert arguments[2][0] == 6
+
+
+# ---- harmless writes, of one value by many threads, hide no race
+@cuda.jit
+def zeroed_by_all(o):
+    s = cuda.shared.array(800, int32)
+    t = cuda.threadIdx.x
+    for k in range(700):
+        s[k] = 0
+    s[700 + t] = t
+    o[t] = s[700 + (t ^ 1)]
+
+
+@cuda.jit
+def last_elements_differ(o):
+    s = cuda.shared.array(800, int32)
+    t = cuda.threadIdx.x
+    for k in range(700):
+        s[k] = 0 if k < 650 else t
+    for k in range(700, 800):
+        s[k] = t
+
+
+@cuda.jit
+def pairs_differ(o):
+    s = cuda.shared.array(700, cuda.float32x2)
+    for k in range(700):
+        s[k] = cuda.float32x2(1, 2 if k < 600 else cuda.threadIdx.x)
+
+
+@cuda.jit
+def in_warps_and_between(o):
+    s = cuda.shared.array(96, int32)
+    t = cuda.threadIdx.x
+    s[t] = t
+    cuda.syncwarp()
+    s[90] = 5
+    x = s[t]
+    s[t ^ 1] = x
+
+
+def test_harmless_writes_hide_no_race(engine):
+    for kernel, threads, places in (
+        (zeroed_by_all, 8, {("warning", 4, 4, 0), ("error", 5, 6, 700)}),
+        (last_elements_differ, 8, {("warning", 4, 4, 0), ("error", 4, 4, 650), ("error", 6, 6, 700)}),
+        (pairs_differ, 8, {("warning", 3, 3, 0), ("error", 3, 3, 600)}),
+        (in_warps_and_between, 64, {("warning", 5, 5, 90), ("error", 6, 7, 0)}),
+    ):
+        report = cuda.inspect(kernel, engine=engine)[2, threads](np.zeros(64, np.int32))
+        first = kernel.source.first + 1
+        shared = [f for f in report.races if f.space == "shared"]
+        assert {(f.severity, *(n - first for n in f.lines), f.index[0]) for f in shared} == places
+        with pytest.raises(RaceError):
+            cuda.simulate(kernel, engine=engine)[1, threads](np.zeros(64, np.int32))

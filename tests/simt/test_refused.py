@@ -8,7 +8,7 @@ import pytest
 from tilelab.simt import SimtError, UnsupportedError, cuda
 
 CASES = {
-    "try:\n        out[0] = 1\n    except ValueError:\n        pass": "line 7: `try:`: a kernel cannot use try; check",
+    "try:\n        out[0] = 1\n    except ValueError:\n        pass": "line 9: `try:`: a kernel cannot use try; check",
     "x = [1, 2]": "cannot use a list; use cuda.local.array",
     "x = [i for i in range(3)]": "a list comprehension; fill a cuda.local.array in a loop",
     "x = sum(i for i in range(3))": "a generator expression|cannot call sum",
@@ -38,6 +38,9 @@ CASES = {
     "x = sorted(out)": "cannot call sorted",
     "match out[0]:\n        case 1:\n            pass": "use if and elif",
     "del out": "cannot use del",
+    "x = cuda.cg.this_grid()": "cuda.cg does not exist in tilelab.simt; end the kernel where all blocks should wait",
+    "cuda.atomic.grow(out, 0, 1)": "cuda.atomic.grow does not exist in tilelab.simt",
+    "x = out.sum()": "cannot call the method sum",
 }
 LATER = {
     "return 3": "a kernel returns nothing; store the result",
@@ -65,7 +68,7 @@ LATER = {
     "x = cuda.blockDim[0]": "cuda.blockDim cannot be held in a variable",
     "f = cuda.syncthreads": "cuda.syncthreads is no value; call it where it is wanted",
     "cuda.atomic.add(out, 1.5, 1)": r"an index is a float64; write int\(...\) or use //",
-    "cuda.atomic.add(out, out, 1)": "an index is a array",
+    "cuda.atomic.add(out, out, 1)": r"an index is an array\(float64",
     "cuda.atomic.add(out, (0, 1), 1)": "2 indices for an array of 1 dimension$",
     "cuda.syncwarp(1.5)": "the mask of cuda.syncwarp is a float64; an integer is wanted",
     "x = cuda.shfl_sync(0xffffffff, n, 1.5)": "the lane of cuda.shfl_sync is a float64; an integer is wanted",
@@ -73,10 +76,22 @@ LATER = {
     "x = cuda.grid()": "takes 1, 2 or 3",
     "x = cuda.grid(1, 2)": "takes 1, 2 or 3",
     "x = cuda.activemask(1)": "takes 0 arguments, not 1",
+    "x = cuda.to_device(out)": "cuda.to_device works on the host, before a launch or after it",
+    "x = cuda.syncthreads()": r"line 9: `x = cuda.syncthreads\(\)`: x would be None, for nothing is given to it here",
+    "x = np.sqrt(2.0)": "Numba has no np.sqrt in a kernel; write math.sqrt",
+    "x = np.abs(out[0])": "Numba has no np.abs in a kernel; write abs",
+    "x = np.log(float16(2))": r"take no float16; write float32\(...\) around it",
+    "x = math.cbrt(2.0)": "Numba has no math.cbrt in a kernel; write cuda.cbrt",
+    "s = cuda.shared.array(4, int16)\n    cuda.atomic.add(s, 0, 1)": "a GPU has atomics for 32 and 64 bits",
+    "x = cuda.shfl_sync(0xffffffff, float16(n), 1)": "does not work on float16",
+    "x = cuda.selp(n > 1, n, 1.0)": "takes two of one type, not int64 and float64",
+    "if out:\n        pass": r"an array\(float64, 1d, global\) is neither true nor false",
     "x = cuda.const.array_like()": "takes a NumPy array from outside",
 }
 HEAD = """\
-from tilelab.simt import cuda, float32
+import math
+import numpy as np
+from tilelab.simt import cuda, float16, float32, int16
 def host(x): return x
 @cuda.jit(device=True)
 def recursive(n): return recursive(n - 1)

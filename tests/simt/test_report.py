@@ -216,3 +216,82 @@ def test_a_page_shows_elements_that_nobody_wrote():
     page = report._repr_html_()
     assert page.count(">·</text>") >= 16
     assert "uninitialised" in page or "nobody wrote" in page
+
+
+@cuda.jit
+def many_mistakes(o, v):
+    s = cuda.shared.array(64, float32)
+    u = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = o[t]
+    s[(t + 1) % 64] = o[t]
+    s[(t + 2) % 64] = o[t]
+    s[(t + 3) % 64] = o[t]
+    s[(t + 4) % 64] = o[t]
+    v[0] = 1
+    o[t] = s[t] + u[t]
+
+
+def test_of_many_findings_the_first_of_each_kind_are_written_out():
+    report = cuda.inspect(many_mistakes)[1, 64](np.zeros(64, np.float32), np.zeros(1, np.int32))
+    first, rest = report.foremost
+    assert len(first) == 8
+    assert sorted([*first, *rest], key=str) == sorted(report.findings, key=str)
+    assert {(f.severity, f.kind) for f in first} == {(f.severity, f.kind) for f in report.findings}
+    assert [f.severity for f in first] == ["error"] * 7 + ["warning"]
+    start = many_mistakes.source.first
+    told = f"And {len(rest)} more, in lines {start + 6} to {start + 11}"
+    assert f"{told} (findings holds them all)." in str(report)
+    assert str(report).count("error · ") == 7
+    page = report._repr_html_()
+    assert f"<summary>{told}</summary>" in page
+    assert page.count("with no barrier in between") == len(report.races)
+
+
+@cuda.jit
+def many_costs(o):
+    t = cuda.threadIdx.x
+    o[8 * t] = 1
+    o[8 * t + 1] = 1
+    o[8 * t + 2] = 1
+    o[8 * t + 3] = 1
+    o[8 * t + 4] = 1
+    o[8 * t + 5] = 1
+    o[8 * t + 6] = 1
+    o[8 * t + 7] = 1
+    o[8 * t + 256] = 1
+    o[8 * t + 257] = 1
+
+
+def test_of_many_costs_the_first_are_written_out():
+    report = cuda.inspect(many_costs)[1, 32](np.zeros(520, np.float32))
+    assert report.verdict == "No error was found, but 10 costly accesses."
+    assert str(report).count(" where 4 would do") == 8
+    assert "And 2 more costly accesses (costs holds them all)." in str(report)
+    assert report._repr_html_().count(" where 4 would do") == 10
+
+
+def test_without_checks_nothing_is_claimed():
+    report = cuda.inspect(passes_or_fails, checks=False)[1, 64](np.zeros(64))
+    assert report.verdict == "It ran without checks: nothing was looked for."
+    assert "Nothing wrong" not in str(report) + report._repr_html_()
+    assert report.to_dict()["checked"] is False
+
+
+@cuda.jit
+def many_phases(o):
+    s = cuda.shared.array((2, 1000), float32)
+    t = cuda.threadIdx.x
+    for i in range(30):
+        s[0, t] = i
+        cuda.syncthreads()
+    o[t] = s[0, t]
+
+
+def test_a_page_does_not_grow_with_every_phase():
+    report = cuda.inspect(many_phases)[1, 32](np.zeros(32, np.float32))
+    page = report._repr_html_()
+    assert len(report.snapshots) == 31
+    assert page.count('class="tl-step"') == 20
+    assert "phase by phase (11 later phases not drawn; snapshots holds them):" in page
+    assert len(page) < 5_000_000

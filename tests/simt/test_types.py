@@ -37,7 +37,7 @@ def test_signs_and_functions():
         assert str(T.unary("-", kind)) == RECORD["unary"]["-"][i]
         if kind.kind != "f":
             assert str(T.unary("~", kind)) == RECORD["unary"]["~"][i]
-        assert str(T.of_math(kind)) == RECORD["math"]["sqrt"][i]
+        assert str(T.of_math("sqrt", kind)) == RECORD["math"]["sqrt"][i]
 
 
 def one(kernel, out, *args):
@@ -257,3 +257,29 @@ def test_a_product_and_a_sum_are_rounded_twice(engine):
     out = np.zeros(2, np.float32)
     cuda.simulate(fused_or_not, engine=engine)[1, 1](out, a, a, c)
     assert out.tolist() == [2**-11, 2**-11 + 2**-24], "a GPU gives the second value for both"
+
+
+@cuda.jit
+def loop_variables(small, wide, unsigned, out):
+    for i in range(small[0]):
+        out[0] = cuda.selp(i > 0, i, small[0])  # takes two of one type
+        out[1] = cuda.brev(cuda.popc(i))
+    for i in range(wide[0]):
+        out[2] = cuda.selp(i > 0, i, wide[0])
+    for i in range(small[0] - 1, 5):
+        out[3] = cuda.selp(i > 0, i, wide[0])
+    for i in range(unsigned[0]):
+        out[4] = float64(i - unsigned[1])
+    for i in range(unsigned[0], 9):
+        out[5] = float64(i - 20)
+    for i in range(5, unsigned[0] - 2, -1):
+        out[6] = float64(i - 20)
+
+
+@pytest.mark.parametrize("engine", ["lanes", "threads"])
+def test_the_type_of_a_loop_variable(engine):
+    """As numba-cuda 0.30.4 infers it: int32 of an int32, uint64 of integers without a sign, else int64."""
+    out = np.zeros(7)
+    small, wide, unsigned = np.array([3], np.int32), np.array([4]), np.array([3, 5], np.uint32)
+    cuda.simulate(loop_variables, engine=engine)[1, 1](small, wide, unsigned, out)
+    assert out.tolist() == [2, 2**31, 3, 4, 2.0**64, -12, -18]

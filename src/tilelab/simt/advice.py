@@ -28,12 +28,23 @@ def mend(first: tree.Site, second: tree.Site, pair: Pair, place: str) -> str:
         return "Use cuda.atomic for both, or put cuda.syncthreads() between them."
     loops = [line for line in first.loops if line in second.loops]
     backwards = second.line < first.line or (second.line == first.line and (a.kind, b.kind) == ("write", "read"))
-    if first is not second and backwards and loops:
-        return _at_the_end(first, second, loops[-1])
     apart = _apart(first, second)
-    if first.line == second.line:
-        return _in_one_line(first.line, apart, pair.one_warp)
-    return _between(min(first.line, second.line), max(first.line, second.line), apart, pair.one_warp)
+    if first is not second and backwards and loops:
+        advice, gone = _at_the_end(first, second, loops[-1]), [*first.without(), *second.without()]
+    elif first.line == second.line:
+        advice, gone = _in_one_line(first.line, apart, pair.one_warp), first.without()
+    else:
+        earlier, later = sorted((first, second), key=lambda site: site.line)
+        gone = earlier.without()
+        between = [f.line for f in later.without() if f.varies and f not in gone and f.line > earlier.line]
+        advice = _between(earlier.line, min([later.line, *between]), apart, pair.one_warp)
+    parting = [f for f in dict.fromkeys(gone) if f.varies]
+    if parting and "cuda.syncthreads()" in advice and "cuda.syncwarp()" not in advice:
+        advice += (
+            f" Let no thread leave by {_named(parting)} before that, for it would miss the barrier: guard the loads "
+            "and stores instead."
+        )
+    return advice
 
 
 def atomic(first: tree.Site, second: tree.Site) -> str:

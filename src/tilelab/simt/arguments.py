@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from tilelab.simt.errors import LaunchError
 from tilelab.simt.runtime import Argument, Memory, strides_of
-from tilelab.simt.types import Array, Tuple, Type, TypingFault, of_dtype, of_value
+from tilelab.simt.signatures import Signature
+from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, of_dtype, of_value
 from tilelab.simt.words import plural
 
 
@@ -22,13 +23,17 @@ class Arguments:
         Numbers, tuples of numbers, or :class:`~tilelab.simt.runtime.Argument`.
     """
 
-    def __init__(self, kernel: str, names: list[str], given: tuple[Any, ...]) -> None:
+    def __init__(
+        self, kernel: str, names: list[str], given: tuple[Any, ...], signature: Signature | None = None
+    ) -> None:
         if len(names) != len(given):
             raise LaunchError(f"{kernel} takes {plural(len(names), 'argument')} ({', '.join(names)}), not {len(given)}")
         self.kernel = kernel
         self.types: list[Type] = []
         self.values: list[Any] = []
         self.memories: list[Memory] = []
+        if signature is not None:
+            given = tuple(map(self._as_signed, names, given, signature.parameters))
         arrays = [(i, self._array(name, value)) for i, (name, value) in enumerate(zip(names, given, strict=True))]
         grouped = self._share([(i, a) for i, a in arrays if a is not None])
         for i, (name, value) in enumerate(zip(names, given, strict=True)):
@@ -40,6 +45,19 @@ class Arguments:
                 kind, plain = self._number(name, value)
                 self.types.append(kind)
                 self.values.append(plain)
+
+    def _as_signed(self, name: str, value: Any, wanted: Scalar | None) -> Any:
+        """An argument in the type that the signature names; arrays must have it already."""
+        if wanted is None or isinstance(value, tuple):
+            return value
+        if getattr(value, "ndim", 0):
+            if value.dtype != wanted.dtype:
+                raise LaunchError(f"argument {name} of {self.kernel} holds {value.dtype}, its signature says {wanted}")
+            return value
+        try:
+            return wanted(value)
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise LaunchError(f"argument {name} of {self.kernel}: {value!r} is no {wanted} ({fault})") from None
 
     def _array(self, name: str, value: Any) -> NDArray[Any] | None:
         if isinstance(value, np.ndarray) and value.ndim:

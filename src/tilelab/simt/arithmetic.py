@@ -87,14 +87,14 @@ class Marker:
             case tree.Unary() if e.type != boolean:
                 e.operand = self.expression(e.operand, operations)
                 operations[e.line, f"{e.type} {e.op}"] += 1
-            case tree.Unary() | tree.Cast() | tree.Item():
+            case tree.Unary() | tree.Cast() | tree.Item() | tree.Named():
                 e.operand = self.expression(e.operand, operations)
             case tree.Math():
                 e.args = self.many(e.args, operations)
                 kind = e.args[0].type
                 operations[e.line, f"{kind if isinstance(kind, Scalar) else e.type} {e.name}"] += 1
             case tree.Compare():
-                e.operands = self.many(e.operands, operations)
+                e.left, e.right = self.many((e.left, e.right), operations)
             case tree.Logic():
                 e.left, e.right = self.expression(e.left, operations), self.part(e.right)
             case tree.Choice():

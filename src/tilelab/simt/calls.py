@@ -14,13 +14,16 @@ from tilelab.simt.types import (
     Array,
     Scalar,
     Tuple,
-    TypingFault,
     Vector,
     boolean,
+    float16,
+    float32,
     float64,
+    int8,
     int64,
     of_dtype,
     of_math,
+    of_numpy,
     unify,
 )
 from tilelab.simt.words import plural
@@ -29,20 +32,32 @@ from tilelab.simt.words import plural
 _MATH1 = (
     "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
     "cosh", "tanh", "asinh", "acosh", "atanh", "fabs", "floor", "ceil", "trunc", "erf", "erfc", "gamma", "lgamma",
-    "degrees", "radians", "exp2", "cbrt",
+    "degrees", "radians", "exp2",
 )  # fmt: skip
 _MATH2 = ("pow", "atan2", "fmod", "hypot", "copysign")
 _TESTS = ("isnan", "isinf", "isfinite")
-_FUNCTIONS: dict[int, str] = {}
-for _name in (*_MATH1, *_MATH2, *_TESTS):
-    for _module in (math, np):
-        if hasattr(_module, _name):
-            _FUNCTIONS[id(getattr(_module, _name))] = _name
-_NUMPY_NAMES = {"abs": "abs", "absolute": "abs", "minimum": "min", "maximum": "max"}
-_NUMPY_NAMES |= {f"arc{name[1:]}": name for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")}
-_NUMPY_NAMES |= {"arctan2": "atan2", "power": "pow"}
-for _numpy, _name in _NUMPY_NAMES.items():
-    _FUNCTIONS[id(getattr(np, _numpy))] = _name
+_LEAST = ("min", "max", "minimum", "maximum")
+_BUILTIN = {id(min): "min", id(max): "max", id(abs): "abs", id(divmod): "divmod"}
+_MATH = {id(getattr(math, name)): name for name in (*_MATH1, *_MATH2, *_TESTS) if hasattr(math, name)}
+#: Functions of NumPy that Numba has in a kernel, and what they are called here.
+_NUMPY = {
+    id(getattr(np, name)): name.replace("arc", "a")
+    for name in (
+        "log", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh",
+        "arccosh", "arctanh", "degrees", "radians", "isnan", "arctan2", "hypot", "minimum", "maximum",
+    )
+} | {id(np.rad2deg): "degrees", id(np.deg2rad): "radians", id(np.fmin): "min", id(np.fmax): "max"}  # fmt: skip
+#: Functions that Numba does not have in a kernel, and what does the same.
+_INSTEAD = {
+    id(getattr(np, name)): f"math.{name}"
+    for name in (
+        "sqrt", "exp", "expm1", "log1p", "exp2", "floor", "ceil", "trunc", "fabs", "isinf", "isfinite", "fmod",
+        "copysign",
+    )
+} | {
+    id(np.abs): "abs", id(np.power): "**", id(np.square): "x * x", id(np.cbrt): "cuda.cbrt", id(np.sign): "if and else",
+    id(np.rint): "round", id(np.negative): "-", id(np.round): "round", id(math.cbrt): "cuda.cbrt",
+}  # fmt: skip
 
 
 class CallTyper(CudaCallTyper):
@@ -67,6 +82,8 @@ class CallTyper(CudaCallTyper):
         made = self.function_of_numbers(target, args, node)
         if made is not None:
             return made
+        if getattr(target, "__module__", "") == "tilelab.simt.cuda":
+            raise self.source.fault(node, f"{ast.unparse(node.func)} works on the host, before a launch or after it")
         if callable(target) and hasattr(target, "__code__"):
             raise self.source.fault(node, f"{target.__name__} is a host function; put @cuda.jit(device=True) above it")
         instead = (
@@ -90,16 +107,18 @@ class CallTyper(CudaCallTyper):
             return tree.Const(int64, len(args[0].type.items))
         if target is pow and len(args) == 2:
             return self.binary(ast.Pow(), args[0], args[1], node)
-        name = _FUNCTIONS.get(id(target))
-        for function, known in ((min, "min"), (max, "max"), (abs, "abs")):
-            name = known if target is function else name
+        if id(target) in _INSTEAD:
+            raise self.source.fault(
+                node, f"Numba has no {ast.unparse(node.func)} in a kernel; write {_INSTEAD[id(target)]}"
+            )
+        name = _BUILTIN.get(id(target)) or _MATH.get(id(target)) or _NUMPY.get(id(target))
         if name is None and target not in (int, float, bool, round):
             return None
         kinds = self.numbers(node, args)
         if target in (int, float, bool, round):
             return self.python_conversion(target, args, kinds, node)
         assert name is not None
-        return self.named(name, args, kinds, node)
+        return self.named(name, args, kinds, node, numpy=id(target) in _NUMPY)
 
     def python_conversion(self, target: Any, args: list[tree.Expr], kinds: list[Scalar], node: ast.Call) -> tree.Expr:
         """``int``, ``float``, ``bool`` and ``round`` of one number."""
@@ -115,25 +134,38 @@ class CallTyper(CudaCallTyper):
         whole = tree.Math(kind, "rint", (args[0],), node.lineno) if kind.kind == "f" else args[0]
         return self.cast(whole, int64)
 
-    def named(self, name: str, args: list[tree.Expr], kinds: list[Scalar], node: ast.Call) -> tree.Expr:
-        """A function of numbers by its name here."""
-        wanted = 2 if name in _MATH2 else None if name in ("min", "max") else 1
-        if (wanted is None and len(args) < 2) or (wanted is not None and len(args) != wanted):
-            raise self.source.fault(node, f"{name} takes {wanted or 'two or more'} numbers, not {len(args)}")
-        if name in ("min", "max"):
+    def named(self, name: str, args: list[tree.Expr], kinds: list[Scalar], node: ast.Call, *, numpy: bool) -> tree.Expr:
+        """A function of numbers by its name here; NumPy's have types of their own."""
+        least = name in _LEAST and not numpy
+        wanted = 2 if name in _MATH2 or name == "divmod" or name in _LEAST else 1
+        if len(args) < 2 if least else len(args) != wanted:
+            raise self.source.fault(node, f"{name} takes {'two or more' if least else wanted} numbers, not {len(args)}")
+        if name in _LEAST:
             made = args[0]
             for arg in args[1:]:
-                try:
-                    kind = unify(made.type, arg.type)
-                except TypingFault as fault:
-                    raise self.source.fault(node, str(fault)) from None
+                kind = of_numpy(*kinds) if numpy and any(k.kind == "f" for k in kinds) else unify(made.type, arg.type)
                 made = tree.Math(kind, name, (self.cast(made, kind), self.cast(arg, kind)), node.lineno)
             return made
         if name == "abs":
-            return tree.Math(kinds[0], name, (args[0],), node.lineno)
-        kind = of_math(*kinds)
+            return self.magnitude(args[0], kinds[0], node)
+        if name == "divmod":
+            kind = unify(*kinds)
+            assert isinstance(kind, Scalar)
+            kind = float32 if kind == float16 else kind if kind.kind == "f" else kind.wide
+            pair = (self.cast(args[0], kind), self.cast(args[1], kind))
+            return tree.Math(Tuple((kind, kind)), name, pair, node.lineno)
+        kind = of_numpy(*kinds) if numpy else of_math(name, *kinds)
         casts = tuple(self.cast(a, kind) for a in args)
         return tree.Math(boolean if name in _TESTS else kind, name, casts, node.lineno)
+
+    def magnitude(self, arg: tree.Expr, kind: Scalar, node: ast.Call) -> tree.Expr:
+        """``abs`` of one number, in its own type: of the lowest signed integer it is that integer."""
+        if kind.kind == "f":
+            return tree.Math(kind, "abs", (arg,), node.lineno)
+        if kind.kind == "u":
+            return arg
+        kind = int8 if kind == boolean else kind
+        return self.cast(tree.Math(int64, "abs", (self.cast(arg, int64),), node.lineno), kind)
 
     def vector(self, kind: Vector, node: ast.Call) -> tree.Expr:
         """``float32x4(a, b, c, d)``; a vector among the arguments stands for its components."""
@@ -158,8 +190,17 @@ class CallTyper(CudaCallTyper):
             raise self.source.fault(
                 node, f"{source.name} takes {plural(len(source.params), 'argument')}, not {len(args)}"
             )
+        signature = target.signature
+        if signature is not None:
+            args = [
+                arg if wanted is None or not isinstance(arg.type, Scalar) else self.cast(arg, wanted)
+                for arg, wanted in zip(args, signature.parameters, strict=True)
+            ]
         function = target.typed_for(self.program, [a.type for a in args], type(self), node, self.source)
         self.function.suspends |= function.suspends
-        function.calls.append((self.function, tuple(self.around)))
+        function.calls.append((self.function, tuple(self.around), tuple(self.leavers.forks)))
         function.call_lines.add(node.lineno)
-        return tree.Call(function.returns, function, tuple(args))
+        call = tree.Call(function.returns, function, tuple(args))
+        if signature is None or signature.result is None or not isinstance(call.type, Scalar):
+            return call
+        return self.cast(call, signature.result)

@@ -9,8 +9,11 @@ A local array lasts as long as the call of its function, as Numba's does: in a l
 Where this differs from Numba: a warp's lanes meet again right after a branch; ``a * b + c`` is rounded twice (a GPU
 fuses it); threads that have returned count as missing at a barrier; locks and flags order nothing in the eyes of the
 race detector; a loop that waits for another thread runs on the plain engine, and waits for blocks before its own only,
-since blocks run one after another; recursion, ``print``, complex numbers, ``else`` of a loop, and a variable that holds
-``cuda.threadIdx`` whole are refused, with what to write instead.
+since blocks run one after another; recursion, ``print``, complex numbers, ``else`` of a loop, slices with a step,
+assignments to slices, and a variable that holds ``cuda.threadIdx`` whole are refused, with what to write instead. Taken
+here, as in CUDA C++, and refused by numba-cuda 0.30: a condition in ``syncthreads_count`` and its kin (there an
+integer, ``int(x > 3)``), floats in votes, shuffles of bools and of integers without a sign or of fewer than 32 bits,
+``atomic.inc`` and ``atomic.dec`` on signed integers.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +27,7 @@ from tilelab.simt import types
 from tilelab.simt.errors import SimtError, UnsupportedError
 from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES, Intrinsic, Namespace
 from tilelab.simt.kernel import Kernel, Options, Simulated, with_options
+from tilelab.simt.signatures import signature_of
 from tilelab.simt.types import *  # noqa: F403  (the number types)
 
 threadIdx, blockIdx, blockDim, gridDim = (Intrinsic(name) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim"))
@@ -61,7 +65,8 @@ def jit(function_or_signature: Any = None, /, *, device: bool = False, **options
     Parameters
     ----------
     function_or_signature
-        The function; or a signature, which is not needed: types come from the arguments.
+        The function; or a signature, which is not needed: types come from the arguments. One that is given as a text
+        or a tuple fixes the types of numbers, as it does for Numba.
     device
         Whether kernels call it.
     options
@@ -77,7 +82,7 @@ def jit(function_or_signature: Any = None, /, *, device: bool = False, **options
         return Kernel(given, device)
     if not (given is None or isinstance(given, str | list | tuple | types.Scalar | types.Vector | np.generic)):
         raise UnsupportedError(f"cuda.jit({given!r}): put @cuda.jit above a function that is written with def")
-    return lambda function: Kernel(function, device)
+    return lambda function: Kernel(function, device, signature_of(given))
 
 
 def inspect(kernel: Kernel, **options: Any) -> Simulated:

@@ -7,6 +7,7 @@ from tilelab.simt.intrinsics import ATOMICS, HALF, MATCHES, SHUFFLES, VOTES
 from tilelab.simt.source import MISSING
 from tilelab.simt.typer import Typer
 from tilelab.simt.types import (
+    SINGLE,
     Array,
     Scalar,
     Tuple,
@@ -21,9 +22,9 @@ from tilelab.simt.types import (
     none,
     of_dtype,
     uint32,
-    unify,
+    uint64,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 #: The mask that names every lane of a warp.
 _ALL = 0xFFFFFFFF
@@ -61,6 +62,7 @@ class CudaCallTyper(Typer):
         if name == "lanemask_lt":
             return tree.Special(uint32, "lanemask_lt")
         if name.startswith("threadfence") or name == "nanosleep":
+            self.program.fences |= name in ("threadfence", "threadfence_system")
             return tree.Const(none, None)
         operands = [self.expression(a) for a in self.positional(node)]
         return self.bits(name, operands, self.numbers(node, operands), node)
@@ -113,7 +115,8 @@ class CudaCallTyper(Typer):
                 raise self.source.fault(node, "the shape must be known when the kernel is compiled")
         else:
             shape = tuple(self.constant_of(e, "the shape of an array") for e in extents)
-        key = (f"{self.source.file}:{self.source.name}", node.lineno, node.col_offset)
+        kinds = ", ".join(map(str, self.types))  # for other types a device function is another one, with other memory
+        key = (f"{self.source.file}:{self.source.name}({kinds})", node.lineno, node.col_offset)
         dynamic = space == "shared" and shape == (0,)
         if not dynamic and any(e < 1 for e in shape):
             raise self.source.fault(node, f"shape {shape}: every extent must be at least 1")
@@ -138,6 +141,10 @@ class CudaCallTyper(Typer):
         integral = name in ("and_", "or_", "xor", "inc", "dec", "exch", "cas", "compare_and_swap")
         if isinstance(element, Vector) or (integral and element.kind == "f"):
             raise self.source.fault(node, f"cuda.atomic.{name} does not work on {element}")
+        if element.bits < 32:
+            raise self.source.fault(
+                node, f"cuda.atomic.{name} does not work on {element}; a GPU has atomics for 32 and 64 bits"
+            )
         self.written.update(array.type.roots)
         self.numbers(node, args[2:])
         values = tuple(self.cast(v, element) for v in args[2:])
@@ -150,7 +157,7 @@ class CudaCallTyper(Typer):
         kinds = self.numbers(node, args)
         for arg, what in zip(args, ("mask", "", "lane"), strict=False):
             if what and isinstance(arg.type, Scalar) and arg.type.kind not in "iu":
-                raise self.source.fault(node, f"the {what} of cuda.{name} is a {arg.type}; an integer is wanted")
+                raise self.source.fault(node, f"the {what} of cuda.{name} is {one(arg.type)}; an integer is wanted")
         counts = 0 if name == "activemask" else 3 if name in SHUFFLES else 2
         if name == "syncwarp":
             args = args or [tree.Const(int64, _ALL)]
@@ -168,7 +175,9 @@ class CudaCallTyper(Typer):
             return tree.Warp(
                 int32 if name == "ballot_sync" else boolean, name, (args[0], self.cast(args[1], boolean)), node.lineno
             )  # fmt: skip
-        value = self.cast(args[1], int32) if kinds[1] == boolean or kinds[1].bits < 32 else args[1]
+        if kinds[1] == float16:
+            raise self.source.fault(node, f"cuda.{name} does not work on float16; write float32(...) around it")
+        value = self.cast(args[1], int32) if kinds[1].bits < 32 else args[1]
         if name in MATCHES:
             kind: Type = int32 if name == "match_any_sync" else Tuple((int32, boolean))
             return tree.Warp(kind, name, (args[0], value), node.lineno)
@@ -189,12 +198,19 @@ class CudaCallTyper(Typer):
         if len(args) != counts:
             raise self.source.fault(node, f"cuda.{name} takes {plural(counts, 'argument')}")
         if name == "selp":
-            kind = unify(args[1].type, args[2].type)
-            return tree.Choice(kind, self.cast(args[0], boolean), self.cast(args[1], kind), self.cast(args[2], kind))
+            if args[1].type != args[2].type:
+                raise self.source.fault(
+                    node, f"cuda.selp takes two of one type, not {args[1].type} and {args[2].type}; convert one of them"
+                )
+            return tree.Choice(args[1].type, self.cast(args[0], boolean), args[1], args[2])
         if name in ("fma", "cbrt"):
-            wide = float32 if all(k.kind == "f" and k.bits <= 32 for k in kinds) else float64
+            wide = float32 if all(k in SINGLE for k in kinds) else float64
             return tree.Math(wide, name, tuple(self.cast(a, wide) for a in args), node.lineno)
         if kinds[0].kind not in "iu":
             raise self.source.fault(node, f"cuda.{name} takes an integer")
-        result = uint32 if name in ("clz", "ffs") else kinds[0]
-        return tree.Math(result, f"{name}{kinds[0].bits}", (args[0],), node.lineno)
+        kind = kinds[0]
+        if name == "brev" and kind != uint64:  # Numba has it for 32 and 64 bits without a sign, and takes the first
+            args, kind = [self.cast(args[0], uint32)], uint32
+        if name == "ffs" and kind.bits < 32:
+            args, kind = [self.cast(args[0], int32)], int32
+        return tree.Math(uint32 if name == "ffs" else kind, f"{name}{kind.bits}", (args[0],), node.lineno)

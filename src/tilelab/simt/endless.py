@@ -3,7 +3,7 @@
 A loop *waits* if its conditions ask for what an atomic swap found, as a lock's do, or for memory that threads share and
 write, as a flag's do, and for nothing that *moves*: that depends on its own earlier value (``i += 1``). A loop that
 neither waits nor moves is *steady*: after a few rounds every condition stays as it is, so a thread that is still inside
-never leaves.
+never leaves. Shared memory is no flag if the loop has a barrier in every round: those that could change it come along.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def judge(program: tree.Program) -> None:
 def _suspend(function: tree.Function) -> None:
     """A function that waits lets others run meanwhile, and so does whatever calls it."""
     function.suspends = True
-    for caller, _ in function.calls:
+    for caller, *_ in function.calls:
         _suspend(caller)
 
 
@@ -42,6 +42,7 @@ def _fate(loop: tree.While, written: set[str]) -> str:
         return "waits"
     if asked.moves:
         return "moves"
+    meets = any(isinstance(s, tree.Eval) and isinstance(s.value, tree.Barrier) for s in loop.body)
     own = {root for n in inside if isinstance(n, tree.Store) for root in n.site.roots}
     waits = False
     for n in _with_calls(asked.expressions):
@@ -52,10 +53,10 @@ def _fate(loop: tree.While, written: set[str]) -> str:
                 return "moves"
             waits = True
         elif isinstance(n, tree.Load) and isinstance(n.array.type, Array):
-            roots, local = n.array.type.roots, n.array.type.space == "local"
-            if local and roots & own:
+            roots, space = n.array.type.roots, n.array.type.space
+            if (space == "local" and roots & own) or (space == "shared" and meets):
                 return "moves"
-            waits |= bool(roots & written) and not local
+            waits |= bool(roots & written) and space != "local"
     return "waits" if waits else "steady"
 
 

@@ -27,7 +27,7 @@ from tilelab.simt.types import (
     unary,
     unify,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 if TYPE_CHECKING:
     from tilelab.simt.types import Type
@@ -57,7 +57,7 @@ class ExpressionTyper(CallTyper):
             return self.conjunction("and" if isinstance(node.op, ast.And) else "or", node.values)
         typed = self.expression(node)
         if not isinstance(typed.type, Scalar):
-            raise self.source.fault(node, f"a {typed.type} is neither true nor false")
+            raise self.source.fault(node, f"{one(typed.type)} is neither true nor false")
         return self.cast(typed, boolean)
 
     def integer(self, node: ast.expr) -> tree.Expr:
@@ -65,7 +65,7 @@ class ExpressionTyper(CallTyper):
         typed = self.expression(node)
         if not isinstance(typed.type, Scalar) or typed.type.kind == "f":
             raise self.source.fault(
-                node, f"{ast.unparse(node)} is a {typed.type}, an integer is wanted; write int(...) or use //"
+                node, f"{ast.unparse(node)} is {one(typed.type)}, an integer is wanted; write int(...) or use //"
             )
         return self.cast(typed, int64) if typed.type == boolean else typed
 
@@ -212,35 +212,48 @@ class ExpressionTyper(CallTyper):
         typed = self.condition(operand) if sign == "not" else self.expression(operand)
         if not isinstance(typed.type, Scalar):
             raise self.source.fault(operand, f"{sign}{typed.type} has no meaning in a kernel")
-        kind = unary(sign, typed.type)
-        typed = self.cast(typed, kind)
-        if isinstance(typed, tree.Const):
-            value = typed.value
-            folded = not value if sign == "not" else -value if sign == "-" else ~value if sign == "~" else value
-            if isinstance(operand, ast.Constant):  # -9223372036854775808 is one number
-                return tree.Const(of_value(folded), folded) if sign == "-" else self.cast(_known(folded), kind)
-            return self.cast(_known(folded % (1 << 64) if kind == uint64 else folded), kind)
-        return tree.Unary(kind, sign, typed, operand.lineno)
+        given, kind = typed.type, unary(sign, typed.type)
+        if sign in "-~" and given.kind in "iu" and given.bits < 64:  # the bits of its own type are turned
+            return self.cast(self.cast(self.turned(sign, self.cast(typed, kind), kind, operand), given), kind)
+        return self.turned(sign, self.cast(typed, kind), kind, operand)
+
+    def turned(self, sign: str, typed: tree.Expr, kind: Scalar, operand: ast.expr) -> tree.Expr:
+        """An operand under a sign, in the type of the result."""
+        if not isinstance(typed, tree.Const):
+            return tree.Unary(kind, sign, typed, operand.lineno)
+        value = typed.value
+        folded = not value if sign == "not" else -value if sign == "-" else ~value if sign == "~" else value
+        if isinstance(operand, ast.Constant):  # -9223372036854775808 is one number
+            return tree.Const(of_value(folded), folded) if sign == "-" else self.cast(_known(folded), kind)
+        return self.cast(_known(folded % (1 << 64) if kind == uint64 else folded), kind)
 
     def compare(self, ops: list[ast.cmpop], nodes: list[ast.expr]) -> tree.Expr:
-        """``a < b <= c``."""
+        """``a < b <= c``: ``b`` is evaluated once, and ``c`` only where ``a < b``."""
         operands = [self.expression(n) for n in nodes]
-        common: Scalar | None = None
         for node, operand in zip(nodes, operands, strict=True):
             if not isinstance(operand.type, Scalar):
-                what = "a tuple" if isinstance(operand.type, Tuple) else f"a {operand.type}"
+                what = "a tuple" if isinstance(operand.type, Tuple) else f"{one(operand.type)}"
                 instead = "; compare its items one by one" * isinstance(operand.type, Tuple)
                 raise self.source.fault(node, f"{what} cannot be compared as a whole in a kernel{instead}")
-        if len(ops) == 1:
-            kind = unify(operands[0].type, operands[1].type)
-            assert isinstance(kind, Scalar)
-            common = kind
-            operands = [self.cast(o, common) for o in operands]
-        signs = tuple(_OPERATORS[type(op)] for op in ops)
-        if common is not None and all(isinstance(o, tree.Const) for o in operands):
-            a, b = (o.value for o in operands if isinstance(o, tree.Const))
-            return tree.Const(boolean, bool(_COMPARE[signs[0]](a, b)))
-        return tree.Compare(boolean, signs, tuple(operands))
+        rights = list(operands)
+        for i, operand in enumerate(operands[1:-1], 1):
+            if not isinstance(operand, tree.Const | tree.Var | tree.Special):
+                self.temporaries += 1
+                rights[i] = tree.Named(operand.type, operand, f"{self.temporaries}n")
+                operands[i] = tree.Again(operand.type, f"{self.temporaries}n")
+        tests = [self.test(_OPERATORS[type(op)], operands[i], rights[i + 1]) for i, op in enumerate(ops)]
+        typed = tests[-1]
+        for test in reversed(tests[:-1]):
+            typed = tree.Logic(boolean, "and", test, typed)
+        return typed
+
+    def test(self, sign: str, left: tree.Expr, right: tree.Expr) -> tree.Expr:
+        """``left < right``, in the type that both have in common."""
+        common = unify(left.type, right.type)
+        left, right = self.cast(left, common), self.cast(right, common)
+        if isinstance(left, tree.Const) and isinstance(right, tree.Const):
+            return tree.Const(boolean, bool(_COMPARE[sign](left.value, right.value)))
+        return tree.Compare(boolean, sign, left, right)
 
     def logic(self, op: str, nodes: list[ast.expr]) -> tree.Expr:
         """``a and b and c``: the operand that decides, in the type that all of them have in common."""
@@ -249,7 +262,7 @@ class ExpressionTyper(CallTyper):
         for node, operand in zip(nodes, operands, strict=True):
             if not isinstance(operand.type, Scalar):
                 raise self.source.fault(
-                    node, f"{op} gives one of its operands, and a {operand.type} is no number; write if and else"
+                    node, f"{op} gives one of its operands, and {one(operand.type)} is no number; write if and else"
                 )
             kind = unify(kind, operand.type)
         typed = self.cast(operands[-1], kind)
@@ -309,7 +322,7 @@ class ExpressionTyper(CallTyper):
             if node.attr == "ndim":
                 return tree.Const(int64, owner.type.ndim)
         raise self.source.fault(
-            node, f"a {owner.type} has no {node.attr} in a kernel; arrays have shape, size and ndim"
+            node, f"{one(owner.type)} has no {node.attr} in a kernel; arrays have shape, size and ndim"
         )
 
     def subscript(self, node: ast.Subscript) -> tree.Expr:
@@ -321,7 +334,7 @@ class ExpressionTyper(CallTyper):
                 raise self.source.fault(node, "the index of a tuple must be a number written out, and inside it")
             return self.item(owner, index.value % len(owner.type.items))
         if not isinstance(owner.type, Array):
-            raise self.source.fault(node, f"a {owner.type} has no elements")
+            raise self.source.fault(node, f"{one(owner.type)} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(p, ast.Slice) for p in parts) or len(parts) < owner.type.ndim:
             return self.view(node, owner, parts)
@@ -332,7 +345,7 @@ class ExpressionTyper(CallTyper):
         """The array and the indices of ``array[i, j]``."""
         owner = owner or self.expression(node.value)
         if not isinstance(owner.type, Array):
-            raise self.source.fault(node, f"a {owner.type} has no elements")
+            raise self.source.fault(node, f"{one(owner.type)} has no elements")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is ...) for p in parts):
             raise self.source.fault(

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilelab.simt.masks import floor_divide, modulo, wrap_signed
+
 Function = Callable[..., Any]
 
 
@@ -34,6 +36,30 @@ def _lgamma(x: float) -> float:
         return math.inf
 
 
+def _lesser(function: Function) -> Function:
+    """The lesser of two, of floats as ``function`` says; -0.0 comes before 0.0."""
+
+    def apply(a: Any, b: Any) -> Any:
+        if not isinstance(a, np.ndarray | np.floating) and not isinstance(b, np.ndarray):
+            return min(a, b)
+        least = function(a, b)
+        return np.where((a == 0) & (b == 0), -(-a - b), least)[()] if least.dtype.kind == "f" else least
+
+    return apply
+
+
+def _greater(function: Function) -> Function:
+    """The greater of two, of floats as ``function`` says; 0.0 comes after -0.0."""
+
+    def apply(a: Any, b: Any) -> Any:
+        if not isinstance(a, np.ndarray | np.floating) and not isinstance(b, np.ndarray):
+            return max(a, b)
+        greatest = function(a, b)
+        return np.where((a == 0) & (b == 0), a + b, greatest)[()] if greatest.dtype.kind == "f" else greatest
+
+    return apply
+
+
 def _half(function: Function) -> Function:
     """In float16, computed in float32 and rounded once."""
     return lambda *args: np.asarray(function(*(np.asarray(a, np.float32) for a in args)), np.float16)[()]
@@ -42,20 +68,13 @@ def _half(function: Function) -> Function:
 def _bits(bits: int) -> dict[str, Function]:
     mask = (1 << bits) - 1
 
-    def on_bits(function: Callable[[int], int], signed_result: bool) -> Function:
+    def on_bits(function: Callable[[int], int], held: Any = None) -> Function:
         def apply(x: Any) -> Any:
-            def one(v: int) -> int:
-                made = function(int(v) & mask)
-                return made - (1 << bits) if signed_result and made >> (bits - 1) else made
-
             if not isinstance(x, np.ndarray):
-                return one(int(x))
-            return np.array([one(v) for v in x.tolist()], x.dtype if signed_result else np.uint64)
+                return function(int(x) & mask)
+            return np.array([function(v & mask) for v in x.tolist()], held or x.dtype)
 
         return apply
-
-    def reverse(v: int) -> int:
-        return int(f"{v:0{bits}b}"[::-1], 2)
 
     return {
         f"popc{bits}": lambda x: (
@@ -63,9 +82,9 @@ def _bits(bits: int) -> dict[str, Function]:
             if isinstance(x, np.ndarray)
             else (int(x) & mask).bit_count()
         ),
-        f"clz{bits}": on_bits(lambda v: bits - v.bit_length(), False),
-        f"ffs{bits}": on_bits(lambda v: (v & -v).bit_length(), False),
-        f"brev{bits}": on_bits(reverse, bits != 64),
+        f"clz{bits}": on_bits(lambda v: bits - v.bit_length()),
+        f"ffs{bits}": on_bits(lambda v: (v & -v).bit_length(), np.uint64),
+        f"brev{bits}": on_bits(lambda v: int(f"{v:0{bits}b}"[::-1], 2)),
     }
 
 
@@ -104,11 +123,10 @@ FUNCTIONS: dict[str, Function] = {
 }
 FUNCTIONS |= {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "abs": np.abs,
-    "min": lambda a, b: np.fmin(a, b) if isinstance(a, np.ndarray | np.floating) or isinstance(b, np.ndarray)
-    else min(a, b),
-    "max": lambda a, b: np.fmax(a, b) if isinstance(a, np.ndarray | np.floating) or isinstance(b, np.ndarray)
-    else max(a, b),
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "min": _lesser(np.fmin), "max": _greater(np.fmax),
+    "minimum": _lesser(np.minimum), "maximum": _greater(np.maximum),
+    "divmod": lambda a, b: (wrap_signed(floor_divide(a, b)), modulo(a, b)),
+    "abs": lambda x: wrap_signed(abs(x)),
     "erf": _by_number(math.erf), "erfc": _by_number(math.erfc),
     "gamma": _by_number(_gamma), "lgamma": _by_number(_lgamma),
     # computed wider and rounded once more: right but for a rare double rounding

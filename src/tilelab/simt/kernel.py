@@ -11,10 +11,12 @@ from tilelab.hardware.limits import HardwareError, capability
 from tilelab.simt import tree
 from tilelab.simt.arguments import Arguments
 from tilelab.simt.arithmetic import Marker
-from tilelab.simt.errors import Dim3, LaunchError, SimtError
+from tilelab.simt.errors import Dim3, LaunchError, SimtError, UnsupportedError
 from tilelab.simt.lower import FunctionTyper, type_program
+from tilelab.simt.signatures import Signature
 from tilelab.simt.source import Source
 from tilelab.simt.types import Type
+from tilelab.simt.words import plural
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,14 @@ class Options:
 class Kernel:
     """A function under ``@cuda.jit``. ``kernel[grid, block](...)`` launches it."""
 
-    def __init__(self, function: Callable[..., Any], device: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], device: bool = False, signature: Signature | None = None) -> None:
         self.source = Source(function)
+        self.signature = signature
+        if signature is not None and len(signature.parameters) != len(self.source.params):
+            raise UnsupportedError(
+                f"{function.__name__} takes {plural(len(self.source.params), 'argument')}, its signature names "
+                f"{len(signature.parameters)}"
+            )
         self.device_source = self.source if device else None
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
@@ -148,7 +156,7 @@ class Configured:
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Arguments, tree.Program]:
         """Arguments typed, and the kernel typed for them."""
-        arguments = Arguments(self.kernel.__name__, self.kernel.source.params, given)
+        arguments = Arguments(self.kernel.__name__, self.kernel.source.params, given, self.kernel.signature)
         arguments.name(self.kernel.source.params)
         program = self.kernel.program(arguments.types)
         arguments.mark_written(program.written)

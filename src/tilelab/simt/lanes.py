@@ -17,7 +17,7 @@ from tilelab.simt.endless import SETTLED
 from tilelab.simt.errors import Finding
 from tilelab.simt.lanes_findings import Findings
 from tilelab.simt.lanes_global import GlobalMemory
-from tilelab.simt.lanes_local import LocalView
+from tilelab.simt.lanes_local import LocalMemory, LocalView
 from tilelab.simt.lanes_memory import Place, View
 from tilelab.simt.lanes_pieces import Entry, Piece
 from tilelab.simt.ledger import Ledger
@@ -206,7 +206,8 @@ class Lanes(Findings):
     def local(self, alloc: tree.Alloc, held: dict[Any, LocalView]) -> LocalView:
         """A local array: empty when its function is called, and the same each time the line is passed."""
         if alloc.key not in held:
-            held[alloc.key] = LocalView(self, alloc.array.element, alloc.shape, alloc.name)
+            memory = LocalMemory(self, alloc.array.element, alloc.shape)
+            held[alloc.key] = LocalView(memory, alloc.name, 0, alloc.shape, strides_of(alloc.shape))
         return held[alloc.key]
 
     def outer(self, name: str, value: NDArray[Any], kind: Array) -> View:
@@ -287,7 +288,7 @@ class Lanes(Findings):
     def charge(self, site: tree.Site, entry: Entry) -> None:
         """Add what an access cost to its place."""
         assert entry.cost is not None
-        requests, threads, wavefronts, phases, ways, sectors, used, least, meet = entry.cost
+        requests, threads, wavefronts, phases, ways, sectors, used, least, meet, turns = entry.cost
         tally, times = self.ledger.tallies[site.number], entry.count
         tally.requests += requests * times
         tally.threads += threads * times
@@ -298,6 +299,7 @@ class Lanes(Findings):
         tally.used += used * times
         tally.least += least * times
         tally.meet = max(tally.meet, meet)
+        tally.turns += turns * times
 
     def remember(self, place: Place, key: tuple[int, ...], entry: Entry) -> None:
         """Keep an access's addresses, within the bytes allowed."""

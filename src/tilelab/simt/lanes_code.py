@@ -281,11 +281,11 @@ class _Writer:
             case tree.Unary():
                 return self.unary(node, m)
             case tree.Compare():
-                parts = [self.e(o, m) for o in node.operands]
-                text = f"({parts[0]}{node.ops[0]}{parts[1]})"
-                for i, op in enumerate(node.ops[1:], 1):
-                    text = f"_both({text},({parts[i]}{op}{parts[i + 1]}))"
-                return text
+                return f"({self.e(node.left, m)}{node.op}{self.e(node.right, m)})"
+            case tree.Named(operand=operand, name=name):
+                return f"(_v{name}:={self.e(operand, m)})"
+            case tree.Again(name=name):
+                return f"_v{name}"
             case tree.Logic():
                 return self.logic(node, m)
             case tree.Choice():

@@ -8,7 +8,7 @@ import numpy as np
 from tilelab.simt import races, sayings, tree
 from tilelab.simt.errors import Dim3, Finding
 from tilelab.simt.lanes_local import LocalView
-from tilelab.simt.lanes_memory import View
+from tilelab.simt.lanes_memory import Strided
 from tilelab.simt.lanes_pieces import Integers, Piece
 from tilelab.simt.ledger import Ledger
 from tilelab.simt.masks import Mask, Value
@@ -51,9 +51,7 @@ class Findings:
         else:
             self.stops.append(finding)
 
-    def within(
-        self, view: View | LocalView, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site
-    ) -> None:
+    def within(self, view: Strided, index: Value, extent: Value, axis: int, mask: Mask, site: tree.Site) -> None:
         """Stop at the first lane whose index is outside its array."""
         bad = (index < 0) | (index >= extent)
         if not isinstance(bad, np.ndarray):
@@ -77,7 +75,7 @@ class Findings:
 
     def races(self, piece: Piece, log: list[Any], cells: Integers) -> None:
         """Say the races on some cells of a piece."""
-        accesses = piece.accesses(log, cells[:512])
+        accesses = piece.accesses(log, piece.telling(log, cells))
         for block in sorted({a.thread // self.threads for a in accesses}):
             own = [a for a in accesses if a.thread // self.threads == block]
             for pair in races.racing_pairs(own):
@@ -135,7 +133,7 @@ class Findings:
         lane = 0 if mask is None else int(mask.argmax())
         block = lane // self.threads
         finding = sayings.uninitialised(
-            self.launch.name, site.line, view.name, "local", sayings.coordinates(element, view.shape),
+            self.launch.name, site.line, view.name, "local", sayings.coordinates(element, view.memory.shape),
             self.block_of(block), self.thread_of(lane), self.first + block, int(self.phase[block]),
         )  # fmt: skip
         self.held.append((block, finding))

@@ -106,6 +106,7 @@ class GlobalMemory:
                     self.lanes.launch.name, (names[other], names[mine]), (places_[0], places_[1]),
                     (t[0], t[1]), (b[0], b[1]),
                     array, index, (last, phase, sayings.RANKS["race"], min(lines), max(lines)),
+                    self.lanes.launch.program.fences,
                 )
             )  # fmt: skip
 

@@ -29,8 +29,53 @@ class Place:
         self.known: dict[tuple[int, ...], Entry] = {}
 
 
-class View:
-    """An array as a kernel holds it. ``offset`` and extents may differ from lane to lane; strides count elements."""
+class Strided:
+    """An array as a kernel holds it: where its first element is, and how to come to the others."""
+
+    lanes: "Lanes"
+    name: str
+    space: str
+    item: int
+    """Bytes of an element."""
+    offset: Value
+    """Number of its first element in its memory; may differ from lane to lane, as may its extents."""
+    shape: tuple[Value, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    sliced: bool
+    """Whether it is a smaller view of another."""
+
+    @property
+    def size(self) -> Value:
+        """Number of elements."""
+        size: Value = 1
+        for extent in self.shape:
+            size = size * extent
+        return size
+
+    def cut(self, parts: tuple[Any, ...], mask: Mask, line: int) -> tuple[Value, tuple[Value, ...], tuple[int, ...]]:
+        """Offset, extents and strides of a smaller view: an index drops an axis, a (start, stop) keeps it."""
+        offset, shape, strides = self.offset, [], []
+        for axis, extent in enumerate(self.shape):
+            which = parts[axis] if axis < len(parts) else (None, None)
+            if isinstance(which, tuple):
+                start, stop = which
+                start = 0 if start is None else _end(start, extent)
+                stop = extent if stop is None else _end(stop, extent)
+                offset = offset + start * self.strides[axis]
+                length = stop - start
+                shape.append(np.maximum(length, 0) if isinstance(length, np.ndarray) else max(length, 0))
+                strides.append(self.strides[axis])
+            else:
+                site = tree.Site(-1, line, 0, self.name, "read", self.space, self.name, "", (), self.item)
+                if self.lanes.checks:
+                    self.lanes.within(self, which, extent, axis, mask, site)
+                offset = offset + which * self.strides[axis]
+        return offset, tuple(shape), tuple(strides)
+
+
+class View(Strided):
+    """An array of global, shared or constant memory, or a smaller view of one."""
 
     def __init__(
         self,
@@ -54,18 +99,11 @@ class View:
         """Byte address of element 0."""
         self.sliced = sliced
         self.item = element.dtype.itemsize
+        self.space = piece.space
         self.ratio = self.item // piece.cell
         self.held = element.held if isinstance(element, Scalar) else None
         self.limit = len(data) if base is None else len(data) // lanes.blocks
         """Elements of the memory that one block sees here."""
-
-    @property
-    def size(self) -> Value:
-        """Number of elements."""
-        size: Value = 1
-        for extent in self.shape:
-            size = size * extent
-        return size
 
     def merged(self, mask: Mask, old: Any) -> "View":
         """The view in the lanes of a mask, an old one elsewhere; lanes can hold both only within one array."""
@@ -79,26 +117,10 @@ class View:
 
     def view(self, parts: tuple[Any, ...], mask: Mask, line: int) -> "View":
         """A smaller view: an index drops an axis, a (start, stop) keeps it."""
-        offset, shape, strides = self.offset, [], []
-        for axis, extent in enumerate(self.shape):
-            which = parts[axis] if axis < len(parts) else (None, None)
-            if isinstance(which, tuple):
-                start, stop = which
-                start = 0 if start is None else _end(start, extent)
-                stop = extent if stop is None else _end(stop, extent)
-                offset = offset + start * self.strides[axis]
-                shape.append(
-                    np.maximum(stop - start, 0) if isinstance(stop - start, np.ndarray) else max(stop - start, 0)
-                )
-                strides.append(self.strides[axis])
-            else:
-                site = tree.Site(-1, line, 0, self.name, "read", self.piece.space, self.name, "", (), self.item)
-                if self.lanes.checks:
-                    self.lanes.within(self, which, extent, axis, mask, site)
-                offset = offset + which * self.strides[axis]
+        offset, shape, strides = self.cut(parts, mask, line)
         return type(self)(
-            self.lanes, self.piece, self.element, self.data, offset, tuple(shape), tuple(strides), self.name,
-            self.base, self.address, True,
+            self.lanes, self.piece, self.element, self.data, offset, shape, strides, self.name, self.base, self.address,
+            True,
         )  # fmt: skip
 
     # ---- addresses
@@ -166,7 +188,7 @@ class View:
             raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
 
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
-        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet.
+        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet, turns.
 
         The worst warp is kept in the tally.
         """
@@ -175,7 +197,7 @@ class View:
         active = rt.active(mask)
         threads = rt.population(mask)[0]
         tally = rt.ledger.tallies[site.number]
-        meet = most_alike(rows, active) if site.kind == "atomic" else 0
+        meet, turns = turns_taken(rows, active) if site.kind == "atomic" else (0, 0)
         if self.piece.space == "shared":
             phases, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
             requests = int(np.count_nonzero(ways))
@@ -183,7 +205,7 @@ class View:
             if worst > tally.worst:
                 tally.worst, tally.example = worst, rt.example(rows, active, int(wavefronts.argmax()))
             passes = int(wavefronts.sum()), int(phases.sum()), int(ways.max())
-            return requests, threads, *passes, 0, threads * self.item, 0, meet
+            return requests, threads, *passes, 0, threads * self.item, 0, meet, turns
         sectors, distinct = warp_traffic(rows, self.item, active)
         worst = int(sectors.max())
         if worst > tally.worst:
@@ -191,7 +213,7 @@ class View:
         requests = int(np.count_nonzero(sectors))
         used = distinct * self.item
         least = int((-(-used // SECTOR)).sum())
-        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet
+        return requests, threads, 0, 0, 0, int(sectors.sum()), int(used.sum()), least, meet, turns
 
     def cells(self, at: Integers) -> list[Integers]:
         """The cells that elements are made of."""
@@ -334,10 +356,13 @@ class View:
         return out.astype(self.held)
 
 
-def most_alike(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> int:
-    """Most lanes of one warp that hold the same address."""
+def turns_taken(rows: NDArray[Any], active: NDArray[np.bool_] | None) -> tuple[int, int]:
+    """Most lanes of one warp that hold the same address; and that of each warp, summed."""
     keys = rows + (np.arange(len(rows)) << 40)[:, None]
-    return int(np.unique(keys if active is None else keys[active], return_counts=True)[1].max(initial=0))
+    found, counts = np.unique(keys if active is None else keys[active], return_counts=True)
+    most = np.zeros(len(rows), np.int64)
+    np.maximum.at(most, found >> 40, counts)
+    return int(most.max(initial=0)), int(most.sum())
 
 
 def _end(end: Value, extent: Value) -> Value:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tilelab.simt.lanes_memory import View
 
 Integers = NDArray[np.int64]
+#: Racy cells of a phase that are looked at one access by one.
+MOST_CELLS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +119,17 @@ class Piece:
         stamp = self.lanes.stamp
         if stamp is None:
             return self.contested([(k, a, m) for k, a, m, *_ in log], lane)
-        # First between warps; if that is clean, what is left is within one warp, between two syncwarps.
-        found = self.contested([(k, a, m) for k, a, m, *_ in log], self.lanes.warp)
-        if found is not None:
-            return found
+        # Between warps no syncwarp counts; within a warp, only what lies between two of them does.
+        found = [self.contested([(k, a, m) for k, a, m, *_ in log], self.lanes.warp)]
         if stamp.known is not None:
-            return self._racy_in_warps(log)
-        epochs = [stamp.epoch for *_, stamp in log if stamp is not None]
-        for epoch in np.unique(np.concatenate(epochs)):
-            here = [(k, a, _meet(m, e == epoch)) for (k, a, m, *_), e in zip(log, epochs, strict=True)]
-            found = self.contested([(k, a, m) for k, a, m in here if m is not False], lane)
-            if found is not None:
-                return found
-        return None
+            found.append(self._racy_in_warps(log))
+        else:
+            epochs = [stamp.epoch for *_, stamp in log if stamp is not None]
+            for epoch in np.unique(np.concatenate(epochs)):
+                here = [(k, a, _meet(m, e == epoch)) for (k, a, m, *_), e in zip(log, epochs, strict=True)]
+                found.append(self.contested([(k, a, m) for k, a, m in here if m is not False], lane))
+        cells = [some for some in found if some is not None]
+        return np.unique(np.concatenate(cells)) if cells else None
 
     def _racy_in_warps(self, log: list[Logged]) -> Integers | None:
         """The same where a ``syncwarp`` may order some lanes of a warp and not others: access by access."""
@@ -177,6 +177,32 @@ class Piece:
                     bad.append(at[other])
         return bad
 
+    def telling(self, log: list[Logged], cells: Integers) -> Integers:
+        """Of many racy cells the first of every sort: touched at the same places, and written alike or not."""
+        if len(cells) <= MOST_CELLS:
+            return cells
+        low, high = np.full(self.cells, (1 << 64) - 1, np.uint64), np.zeros(self.cells, np.uint64)
+        touched: dict[tuple[int, int], NDArray[np.bool_]] = {}
+        for k, at, mask, site, value, _ in log:
+            here = at if mask is None else at[mask]
+            touched.setdefault((site.number, k), np.zeros(self.cells, bool))[here] = True
+            if k == 1:
+                raw = self._raw(value, at)
+                raw = raw if mask is None else raw[mask]
+                np.minimum.at(low, here, raw)
+                np.maximum.at(high, here, raw)
+        weights = np.random.default_rng(0).integers(1, 1 << 62, len(touched), np.uint64)
+        sort = np.zeros(self.cells, np.uint64)
+        for place, weight in zip(touched.values(), weights, strict=True):
+            sort[place] ^= weight
+        sort[low < high] += np.uint64(1)
+        _, which = np.unique(sort[cells], return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        starts = np.flatnonzero(np.diff(which[order], prepend=-1))
+        turn = np.empty(len(cells), np.int64)
+        turn[order] = np.arange(len(cells)) - np.repeat(starts, np.diff([*starts, len(cells)]))
+        return cells[turn < max(1, MOST_CELLS // len(starts))]
+
     def accesses(self, log: list[Logged], cells: Integers) -> list[Access]:
         """The accesses of a log to some cells, one by one."""
         wanted = np.zeros(self.cells, bool)
@@ -200,6 +226,20 @@ class Piece:
                     )
                 )  # fmt: skip
         return made
+
+    def _raw(self, written: tuple[Value, np.dtype[Any]], at: Integers) -> NDArray[np.uint64]:
+        """What all lanes' writes put into their cells, as numbers."""
+        value, dtype = written
+        elements = np.empty(len(at), dtype)
+        if type(value) is tuple:
+            for name, part in zip(dtype.names or (), value, strict=True):
+                elements[name] = part
+        else:
+            elements[:] = value
+        start = int(at[0]) % (dtype.itemsize // self.cell) * self.cell
+        raw = np.zeros((len(at), 8), np.uint8)
+        raw[:, : self.cell] = elements.view(np.uint8).reshape(len(at), -1)[:, start : start + self.cell]
+        return raw.view(np.uint64)[:, 0]
 
     def _bytes(self, written: tuple[Value, np.dtype[Any]], lane: int, cell: int) -> bytes:
         """What one lane's write puts into a cell."""

@@ -26,6 +26,8 @@ class Tally:
     """Sectors that each request's bytes would fill, packed together."""
     meet: int = 0
     """Atomics: most lanes of a warp that change one element at once."""
+    turns: int = 0
+    """Atomics: of each warp instruction the most lanes at one element, summed."""
     used: int = 0
     """Distinct bytes wanted, summed over requests."""
     worst: int = 0

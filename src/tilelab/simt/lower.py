@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from tilelab.simt import endless, tree, unassigned, uniform
 from tilelab.simt.expressions import ExpressionTyper, Unclear
 from tilelab.simt.source import Source
-from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int64, none, uint64, unify
+from tilelab.simt.types import Array, Scalar, Tuple, Type, TypingFault, Vector, int32, int64, none, uint64, unify
 from tilelab.simt.updates import atomic_of
 from tilelab.simt.walk import expressions_in, nodes_in
+from tilelab.simt.words import one
 
 Env = dict[str, Type | Unclear]
 
@@ -149,7 +150,7 @@ class FunctionTyper(ExpressionTyper):
             self.hint = target.id
             typed = self.expression(value)
             self.hint = None
-            self.bind(target.id, typed)
+            self.bind(target.id, typed, node)
         elif isinstance(target, ast.Tuple):
             self.unpack(target, self.expression(value), node)
         elif isinstance(target, ast.Subscript):
@@ -160,10 +161,10 @@ class FunctionTyper(ExpressionTyper):
         else:
             raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(target)}")
 
-    def bind(self, name: str, value: tree.Expr) -> None:
+    def bind(self, name: str, value: tree.Expr, node: ast.AST) -> None:
         """``name = value``, and the variable's type from here on."""
         if value.type == none:
-            raise self.source.fault(self.source.tree, f"{name} would be None; a device function must return a value")
+            raise self.source.fault(node, f"{name} would be None, for nothing is given to it here")
         self.env[name] = value.type
         self.out.append(tree.Assign(name, value))
 
@@ -179,7 +180,7 @@ class FunctionTyper(ExpressionTyper):
             parts = [self.keep(part) for part in parts]
         for name, part in zip(target.elts, parts, strict=True):
             if isinstance(name, ast.Name):
-                self.bind(name.id, part)
+                self.bind(name.id, part, node)
             elif isinstance(name, ast.Subscript):
                 self.store(name, part, node)
             else:
@@ -199,17 +200,17 @@ class FunctionTyper(ExpressionTyper):
         """The value as an element of an array."""
         if isinstance(element, Vector):
             if value.type != element:
-                raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+                raise self.source.fault(node, f"{one(value.type)} does not fit an array of {element}")
             return value
         if not isinstance(value.type, Scalar):
-            raise self.source.fault(node, f"a {value.type} does not fit an array of {element}")
+            raise self.source.fault(node, f"{one(value.type)} does not fit an array of {element}")
         return self.cast(value, element)
 
     def augmented(self, node: ast.AugAssign) -> None:
         """``target op= value``: the index is evaluated once, the element read and then written."""
         if isinstance(node.target, ast.Name):
             left: tree.Expr = self.variable(node.target)
-            self.bind(node.target.id, self.binary(node.op, left, self.expression(node.value), node))
+            self.bind(node.target.id, self.binary(node.op, left, self.expression(node.value), node), node)
         elif isinstance(node.target, ast.Subscript):
             array, index = self.element(node.target)
             assert isinstance(array.type, Array)
@@ -246,6 +247,7 @@ class FunctionTyper(ExpressionTyper):
         then, after_then = self.block(node.body, dict(env))
         other, after_other = self.block(node.orelse, dict(env))
         self.around.pop()
+        self.leavers.passed(node, fork)
         out.append(tree.If(test, then, other, fork))
         ends = [e for e in (after_then, after_other) if e is not None]
         if not ends:
@@ -258,6 +260,7 @@ class FunctionTyper(ExpressionTyper):
         """Give the environment at a loop's head again and again, until typing the body no longer changes it."""
         head = self.join([env])
         self.around.append(self.fork(node))
+        passed = len(self.leavers.forks)
         while True:
             loop = _Loop(node.lineno, [], [])
             self.loops.append(loop)
@@ -268,6 +271,7 @@ class FunctionTyper(ExpressionTyper):
             met = self.join([head, *([self.at_end] if self.at_end is not None else []), *loop.continues])
             if met == head:
                 self.around.pop()
+                self.leavers.loop_ends(passed)
                 return
             del self.returned[before:]
             head = met
@@ -282,21 +286,22 @@ class FunctionTyper(ExpressionTyper):
         args = [self.integer(a) for a in node.iter.args]
         if not 1 <= len(args) <= 3 or node.iter.keywords:
             raise self.source.fault(node, "range takes one to three integers")
-        args = [a if isinstance(a, tree.Const | tree.Var) else self.keep(a) for a in args]
-        kind = uint64 if all(a.type == uint64 for a in args) else int64
+        kind = _of_range([a.type for a in args])
         zero, one = tree.Const(int64, 0), tree.Const(int64, 1)
         start, stop, step = (zero, args[0], one) if len(args) == 1 else (*args, one)[:3]
         if isinstance(step, tree.Const) and step.value == 0:
             raise self.source.fault(node, "range with a step of 0 never ends")
         # what range was given is fixed, also if the body assigns to the names
-        start, stop, step = (self.keep(a) if isinstance(a, tree.Var) else a for a in (start, stop, step))
+        ends = [self.cast(a, kind) for a in (start, stop, step)]
+        start, stop, step = (a if isinstance(a, tree.Const) else self.keep(a) for a in ends)
         for head, loop in self.rounds(node, self.env):
             inside = dict(head)
             inside[name] = kind
             body, self.at_end = self.block(node.body, inside)
             last, ended = loop, head
         made = tree.For(name, start, stop, step, body, self.fork(node), self.loop_line())
-        made.body[:0] = self.retypes(ended, [env, *last.continues, *([self.at_end] if self.at_end else [])])
+        others = {other: kind for other, kind in ended.items() if other != name}  # it has a new value in each round
+        made.body[:0] = self.retypes(others, [env, *last.continues, *([self.at_end] if self.at_end else [])])
         out.append(made)
         return self.after_loop(ended, last, out)
 
@@ -309,7 +314,7 @@ class FunctionTyper(ExpressionTyper):
             if live is None:
                 break
             self.env, self.out = live, out
-            self.bind(name, self.expression(item))
+            self.bind(name, self.expression(item), node)
             body, live = self.block(node.body, self.env)
             out.extend(body)
         return live
@@ -345,6 +350,14 @@ class FunctionTyper(ExpressionTyper):
     def loop_lines(self) -> tuple[int, ...]:
         """Lines of the loops being typed, outermost first."""
         return tuple(loop.line for loop in self.loops)
+
+
+def _of_range(given: list[Type]) -> Scalar:
+    """The type of a loop variable, by those that ``range`` was given."""
+    kinds = [kind for kind in given if isinstance(kind, Scalar)]
+    if all(kind.kind == "u" for kind in kinds):
+        return uint64
+    return int32 if all(kind.kind == "i" and kind.bits <= 32 for kind in kinds) else int64
 
 
 def type_program(source: Source, types: list[Type]) -> tree.Program:

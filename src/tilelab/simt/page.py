@@ -8,9 +8,11 @@ from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
 from tilelab.draw.warp_banks import bank_heat_map, bank_queue
 from tilelab.draw.warp_sectors import coalescing
-from tilelab.simt.report import Report
+from tilelab.simt.errors import Finding
+from tilelab.simt.report import MOST, Report
 from tilelab.simt.snapshots import Contents, Snapshot
-from tilelab.simt.table import by_line
+from tilelab.simt.table import by_line, more
+from tilelab.simt.words import plural
 
 _STYLE = """<style>
 .tl-report{--tl-bad:#b3261e;--tl-warn:#7a5b00;--tl-good:#1a6b3c;line-height:1.4}
@@ -27,8 +29,8 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 .tl-report .tl-g{color:var(--tl-good);font-weight:600} .tl-report .tl-scroll{overflow-x:auto}
 .tl-report svg{max-width:100%;height:auto}
 </style>"""
-#: Pictures of one kind at most, and cells of a shared array that are still written out.
-_PICTURES, _CELLS = 4, 1024
+#: Pictures of one kind at most, cells of a shared array that are still written out, and cells of all phases.
+_PICTURES, _CELLS, _ALL_CELLS = 4, 1024, 20 * 1024
 #: Numbers of a one-dimensional array in a row.
 _WIDE = 16
 #: Share of its size to which a picture of memory may shrink before it scrolls instead.
@@ -44,18 +46,27 @@ def as_html(report: Report) -> str:
 
 def _findings(report: Report) -> str:
     size = f"grid {report.grid}, block {report.block}"
-    good = "" if report.findings or report.costs else ' class="tl-g"'
-    items = []
-    for finding in report.findings:
-        mark = "b" if finding.severity == "error" else "w"
-        items.append(
-            f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
-            f"<i>{escape(finding.hint)}</i></li>"
-        )
-    items += [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    good = ' class="tl-g"' if report.flawless else ""
+    first, rest = report.foremost
+    items = [_item(finding) for finding in first]
+    if rest:
+        items.append(f"<li><details><summary>{more(rest)}</summary><ul>{''.join(map(_item, rest))}</ul></details></li>")
+    costs = [f'<li><span class="tl-w">cost</span>: {escape(cost)}</li>' for cost in report.costs]
+    items += costs[:MOST]
+    if costs[MOST:]:
+        summary = f"And {len(costs) - MOST:,} more costly accesses"
+        items.append(f"<li><details><summary>{summary}</summary><ul>{''.join(costs[MOST:])}</ul></details></li>")
     ended = "" if report.complete else " An error ended the run; counts are of the blocks before."
     head = f"<p><b>{escape(report.kernel)}</b>, {size}. <span{good}>{report.verdict}</span>{ended}</p>"
     return head + (f"<ul>{''.join(items)}</ul>" if items else "")
+
+
+def _item(finding: Finding) -> str:
+    mark = "b" if finding.severity == "error" else "w"
+    return (
+        f'<li><span class="tl-{mark}">{escape(finding.kind)}</span>: {escape(finding.message)} '
+        f"<i>{escape(finding.hint)}</i></li>"
+    )
 
 
 def _source(report: Report) -> str:
@@ -115,10 +126,18 @@ def _traffic(report: Report) -> str:
 
 
 def _phases(report: Report) -> str:
-    frames = [(_caption(s), _wide([_contents(name, c) for name, c in s.arrays.items()])) for s in report.snapshots]
-    if not frames or not any(s.arrays for s in report.snapshots):
+    if not any(s.arrays for s in report.snapshots):
         return ""
-    return slider(frames, "Shared memory of one block, phase by phase:")
+    frames: list[tuple[str, str]] = []
+    cells = 0
+    for snapshot in report.snapshots:
+        cells += sum(min(len(c.values), _CELLS) for c in snapshot.arrays.values())
+        if frames and cells > _ALL_CELLS:
+            break
+        frames.append((_caption(snapshot), _wide([_contents(name, c) for name, c in snapshot.arrays.items()])))
+    left = len(report.snapshots) - len(frames)
+    later = f" ({plural(left, 'later phase')} not drawn; snapshots holds them)" if left else ""
+    return slider(frames, f"Shared memory of one block, phase by phase{later}:")
 
 
 def _caption(snapshot: Snapshot) -> str:

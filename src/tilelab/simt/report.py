@@ -19,6 +19,8 @@ from tilelab.simt.snapshots import Snapshot
 from tilelab.simt.source import Source
 from tilelab.simt.words import article, plural
 
+#: Findings, and costs, that a printed report writes out.
+MOST = 8
 #: From how many times the sectors that would do on an access is called costly.
 WASTE = 2
 
@@ -52,6 +54,9 @@ class AccessCount:
     """Global memory: sectors that the bytes of each request would fill, packed together."""
     meet: int
     """Atomics: most lanes of a warp that change one element at once, and so must take turns."""
+    turns: int
+    """Atomics: turns of all warp instructions, as many in each as lanes meet at one element; told from the addresses,
+    and held to no counter of a GPU."""
     example: tuple[int | None, ...] = field(repr=False)
     """Byte addresses of the lanes in the worst request."""
 
@@ -118,11 +123,18 @@ class Report:
     seconds: float = 0.0
     complete: bool = True
     """False if a finding ended the run: counts are then of the blocks before it."""
+    checked: bool = True
+    """False if the run was without checks: nothing was looked for, and nothing counted."""
 
     @property
     def ok(self) -> bool:
         """Whether nothing wrong was found."""
         return self.complete and not any(f.severity == "error" for f in self.findings)
+
+    @property
+    def flawless(self) -> bool:
+        """Whether all was looked for, and nothing found, not even something costly."""
+        return self.checked and not self.findings and not self.costs
 
     def of(self, kind: str) -> list[Finding]:
         """Findings of one kind, as named by :attr:`Finding.kind`."""
@@ -176,15 +188,28 @@ class Report:
                 for a in self.wasteful
             ]
             + [
-                f"Line {a.line}: {a.meet} lanes of a warp change one element by {a.text}: they take turns "
-                "(the time of that is not modelled)."
+                f"Line {a.line}: {a.meet} lanes of a warp change one element by {a.text}: they take turns, "
+                f"{a.turns:,} where {a.requests:,} would do (the time of that is not modelled)."
                 for a in self.contended
             ]
         )
 
     @property
+    def foremost(self) -> tuple[list[Finding], list[Finding]]:
+        """The findings to be read first, errors before warnings and some of every kind, and all others."""
+        ranked = sorted(self.findings, key=lambda f: f.severity)
+        if len(ranked) <= MOST + 1:
+            return ranked, []
+        firsts = {(f.severity, f.kind): f for f in reversed(ranked)}
+        others = [f for f in ranked if firsts[f.severity, f.kind] is not f]
+        chosen = [*firsts.values(), *others][:MOST]
+        return [f for f in ranked if f in chosen], [f for f in ranked if f not in chosen]
+
+    @property
     def verdict(self) -> str:
         """What was found, in one sentence."""
+        if not self.checked and not self.findings:
+            return "It ran without checks: nothing was looked for."
         errors = sum(f.severity == "error" for f in self.findings)
         warnings = len(self.findings) - errors
         costly = f"{len(self.costs)} costly access" + "es" * (len(self.costs) > 1)
@@ -220,6 +245,7 @@ class Report:
             "engine": self.engine,
             "ok": self.ok,
             "complete": self.complete,
+            "checked": self.checked,
             "source": [{"line": n, "text": text} for n, text in self.source],
             "findings": [f.to_dict() for f in self.findings],
             "accesses": [
@@ -279,7 +305,7 @@ def make_report(
                 AccessCount(
                     site.line, site.text, site.kernel, site.array, site.space, site.kind, site.width, tally.requests,
                     tally.threads, tally.wavefronts, tally.phases, tally.ways, tally.sectors, tally.used, tally.least,
-                    tally.meet, tally.example,
+                    tally.meet, tally.turns, tally.example,
                 )
             )  # fmt: skip
     arithmetic: dict[int, dict[str, int]] = {}
@@ -300,6 +326,7 @@ def make_report(
         ),
         arithmetic=dict(sorted(arithmetic.items())), traffic=tuple(_traffic(run, ledger, seen)),
         barriers=ledger.barriers, snapshots=tuple(ledger.snapshots), seconds=seconds, complete=fatal is None,
+        checked=run.checks,
     )  # fmt: skip
 
 

@@ -98,14 +98,20 @@ def race_between_blocks(
     array: str,
     index: tuple[int, ...],
     order: tuple[int, ...],
+    fenced: bool,
 ) -> Finding:
-    """Say a race between two blocks."""
+    """Say a race between two blocks; ``fenced`` tells whether the kernel has a fence that may order them after all."""
     if sites[1].line < sites[0].line:
         kinds, sites, threads, blocks = kinds[::-1], sites[::-1], threads[::-1], blocks[::-1]
     lines = sites[0].line, sites[1].line
     hint = "Let each block write elements of its own, use cuda.atomic, or split the work into two launches."
     if sites[0].atomic and sites[1].atomic:
         hint = advice.atomic(*sites)
+    if fenced:
+        hint += (
+            " If a cuda.threadfence() and an atomic that announces it order them, that holds on a GPU but is not "
+            "followed here; cuda.simulate(kernel, checks=False) runs it."
+        )
     message = (
         f"{element(array, index)} in global memory: block {blocks[0]} thread {threads[0]} {_VERBS[kinds[0]]} it in "
         f"line {lines[0]} and block {blocks[1]} thread {threads[1]} {_VERBS[kinds[1]]} it in line {lines[1]}; "

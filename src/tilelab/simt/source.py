@@ -127,6 +127,14 @@ class Source:
             return MISSING if base is MISSING else getattr(base, node.attr, MISSING)
         return MISSING
 
+    def _missing(self, node: ast.expr) -> str:
+        """The part of a dotted name that a module lacks; empty if no module is asked."""
+        while isinstance(node, ast.Attribute):
+            if inspect.ismodule(self.static(node.value)) and self.static(node) is MISSING:
+                return ast.unparse(node)
+            node = node.value
+        return ""
+
     def _check(self) -> None:
         arguments = self.tree.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs or arguments.defaults:
@@ -177,6 +185,10 @@ class Source:
                     raise self.fault(
                         node, f"the name {root.id} is not defined; import it or define it before the kernel"
                     )
+                missing = self._missing(node.func)
+                if missing:
+                    instead = "; end the kernel where all blocks should wait" * missing.endswith(".cg")
+                    raise self.fault(node, f"{missing} does not exist in tilelab.simt{instead}")
                 if base is MISSING:
                     raise self.fault(
                         node,

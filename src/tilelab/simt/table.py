@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tilelab.simt.report import AccessCount, Report
+from tilelab.simt.errors import Finding
+from tilelab.simt.report import MOST, AccessCount, Report
 from tilelab.simt.words import plural
 
 
@@ -18,12 +19,17 @@ def tables(report: Report) -> Iterator[Any]:
     grid, block = (" × ".join(map(str, _trim(d))) for d in (report.grid, report.block))
     ended = "" if report.complete else " (ended early)"
     yield Text(f"{report.kernel}: grid {grid}, block {block}, engine {report.engine}{ended}", style="bold")
-    yield Text(report.verdict, style="" if report.findings or report.costs else "green")
-    for finding in report.findings:
+    yield Text(report.verdict, style="green" if report.flawless else "")
+    first, rest = report.foremost
+    for finding in first:
         style = "bold red" if finding.severity == "error" else "yellow"
         yield Text.assemble((f"{finding.severity} · {finding.kind}  ", style), finding.message, " ", finding.hint)
-    for cost_ in report.costs:
+    if rest:
+        yield Text(f"{more(rest)} (findings holds them all).", style="bold")
+    for cost_ in report.costs[:MOST]:
         yield Text(cost_, style="yellow")
+    if len(report.costs) > MOST:
+        yield Text(f"And {len(report.costs) - MOST:,} more costly accesses (costs holds them all).", style="bold")
     yield from _lines(report)
     if report.traffic:
         yield _traffic(report)
@@ -36,9 +42,15 @@ def as_text(report: Report, width: int = 120) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def more(findings: list[Finding]) -> str:
+    """Say how many findings are not written out, and where they are."""
+    lines = [line for finding in findings for line in finding.lines]
+    return f"And {len(findings):,} more, in lines {min(lines)} to {max(lines)}"
+
+
 def cost(access: AccessCount) -> str:
     """What an access costs, in one phrase."""
-    meet = f"{access.meet} lanes meet at one element and take turns" if access.meet > 1 else ""
+    meet = f"{access.meet} lanes meet at one element and take turns, {access.turns:,} in all" * (access.meet > 1)
     if access.space == "shared" and access.kind == "atomic":
         return meet or "no two lanes of a warp meet at one element"
     if access.space == "shared":

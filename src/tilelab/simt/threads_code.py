@@ -185,10 +185,11 @@ class _Writer:
                 text = f"({op}{self.e(operand)})"
                 return text if kind.kind == "f" else f"{'_ws' if kind.kind == 'i' else '_wu'}({text})"
             case tree.Compare():
-                names = [f"_c{self.next()}" for _ in node.operands]
-                parts = [f"({name}:={self.e(o)})" for name, o in zip(names, node.operands, strict=True)]
-                tests = " and ".join(f"{names[i]}{op}{names[i + 1]}" for i, op in enumerate(node.ops))
-                return f"(({','.join(parts)},),bool({tests}))[1]"
+                return f"bool({self.e(node.left)}{node.op}{self.e(node.right)})"
+            case tree.Named(operand=operand, name=name):
+                return f"(_v{name}:={self.e(operand)})"
+            case tree.Again(name=name):
+                return f"_v{name}"
             case tree.Logic(op=op, left=left, right=right):
                 return f"({self.e(left)} {op} {self.e(right)})"
             case tree.Choice(test=test, then=then, other=other):

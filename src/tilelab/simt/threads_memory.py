@@ -1,5 +1,6 @@
 """Memory as one thread sees it: elements one by one, every access logged with the thread that made it."""
 
+import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,17 +90,9 @@ class Element:
                 site = tree.Site(-1, line, 0, self.name, "read", self.cells.space, self.name, "", (), self.item)
                 self.check(t, axis, which, site)
                 offset += which * self.strides[axis]
-        return type(self)(
-            self.cells,
-            self.element,
-            self.data,
-            offset,
-            tuple(shape),
-            tuple(strides),
-            self.name,
-            self.address,
-            True,
-        )
+        made = copy.copy(self)
+        made.offset, made.shape, made.strides, made.sliced = offset, tuple(shape), tuple(strides), True
+        return made
 
     def check(self, t: "Thread", axis: int, index: int, site: tree.Site) -> None:
         """Stop the thread at an index outside the array."""

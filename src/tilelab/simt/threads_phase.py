@@ -99,7 +99,9 @@ class Phases:
             if entry.piece.space == "local":
                 continue
             if entry.kind == "atomic":
-                tally.meet = max(tally.meet, *Counter(lane.address for lane in lanes.values()).values())
+                most = max(Counter(lane.address for lane in lanes.values()).values())
+                tally.meet = max(tally.meet, most)
+                tally.turns += most
             if entry.piece.space == "shared":
                 bank = _banks(tuple(addresses), entry.width)
                 tally.wavefronts += bank.wavefronts
@@ -196,6 +198,7 @@ class Phases:
                         (sayings.dims(thread, dims[1]), self.threads[entry.thread].coordinates),
                         (sayings.dims(block, dims[0]), self.block), array, index,
                         (self.linear_block, self.phase, sayings.RANKS["race"], min(lines), max(lines)),
+                        self.launch.program.fences,
                     )  # fmt: skip
                     found[kind, site.number, entry.kind, entry.site.number] = made
             known = self.touched.setdefault((entry.piece.memory, entry.cell, entry.kind), [])

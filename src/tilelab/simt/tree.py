@@ -37,12 +37,18 @@ class Site:
     """The atomic that would do what the statement does, if it changes an element by its old value."""
     forks: tuple["Fork", ...] = ()
     """The branches and loops of its function around it, outermost first."""
+    left: tuple["Fork", ...] = ()
+    """The branches of its function before it, by which threads may have left."""
     home: "Function | None" = None
     """The function in which it stands."""
 
     def around(self) -> list["Fork"]:
         """Branches and loops around it and around the calls that lead to it, outermost first."""
         return [*(self.home.around() if self.home is not None else ()), *self.forks]
+
+    def without(self) -> list["Fork"]:
+        """Branches before it, and before the calls that lead to it, by which threads may have left."""
+        return [*(self.home.without() if self.home is not None else ()), *self.left]
 
 
 @dataclass(slots=True, eq=False)
@@ -121,10 +127,26 @@ class Unary(Expr):
 
 @dataclass(slots=True)
 class Compare(Expr):
-    """``a < b <= c``: every operand is evaluated once."""
+    """``a < b``, of two operands of one type."""
 
-    ops: tuple[str, ...]
-    operands: tuple[Expr, ...]
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(slots=True)
+class Named(Expr):
+    """A value that the same expression uses again."""
+
+    operand: Expr
+    name: str
+
+
+@dataclass(slots=True)
+class Again(Expr):
+    """A value that was named further left in the same expression."""
+
+    name: str
 
 
 @dataclass(slots=True)
@@ -385,13 +407,17 @@ class Function:
     returns: Type = none
     suspends: bool = False
     """Contains a barrier, a warp instruction or a wait, itself or in what it calls."""
-    calls: list[tuple["Function", tuple[Fork, ...]]] = field(default_factory=list)
-    """Who calls it, and the branches and loops around the call."""
+    calls: list[tuple["Function", tuple[Fork, ...], tuple[Fork, ...]]] = field(default_factory=list)
+    """Who calls it, the branches and loops around the call, and those before it by which threads may have left."""
     call_lines: set[int] = field(default_factory=set)
 
     def around(self) -> list[Fork]:
         """Branches and loops around its calls, outermost first."""
-        return [fork for caller, forks in self.calls for fork in (*caller.around(), *forks)]
+        return [fork for caller, forks, _ in self.calls for fork in (*caller.around(), *forks)]
+
+    def without(self) -> list[Fork]:
+        """Branches before its calls by which threads may have left."""
+        return [fork for caller, _, left in self.calls for fork in (*caller.without(), *left)]
 
 
 @dataclass(slots=True, eq=False)
@@ -410,6 +436,8 @@ class Program:
     """Roots that are stored to."""
     spins: int | None = None
     """Line of a loop that waits for another thread."""
+    fences: bool = False
+    """Whether some thread may wait until its writes are seen by all blocks."""
     syncs_warps: bool = False
     syncs_parts: bool = False
     """Whether some ``syncwarp`` may order part of a warp only."""

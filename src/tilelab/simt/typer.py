@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from tilelab.simt import tree
+from tilelab.simt.leaving import Leavers
 from tilelab.simt.source import Source
 from tilelab.simt.types import (
     Array,
@@ -12,7 +13,7 @@ from tilelab.simt.types import (
     Tuple,
     Type,
 )
-from tilelab.simt.words import plural
+from tilelab.simt.words import one, plural
 
 if TYPE_CHECKING:
     from tilelab.simt.expressions import Unclear
@@ -33,6 +34,7 @@ class Typer(ABC):
         self.temporaries = 0
         self.around: list[tree.Fork] = []
         """Branches and loops around what is typed now, outermost first."""
+        self.leavers = Leavers()
         self._sites: dict[tuple[int, str], tree.Site] = {}
         self._forks: dict[int, tree.Fork] = {}
 
@@ -83,7 +85,7 @@ class Typer(ABC):
             raise self.source.fault(node, f"{indices} for an array of {plural(array.ndim, 'dimension')}")
         for index in found:
             if not isinstance(index.type, Scalar) or index.type.kind == "f":
-                raise self.source.fault(node, f"an index is a {index.type}; write int(...) or use //")
+                raise self.source.fault(node, f"an index is {one(index.type)}; write int(...) or use //")
         return tuple(found)
 
     def site(self, node: ast.Subscript | ast.Call, kind: str, array: tree.Expr) -> tree.Site:
@@ -96,7 +98,7 @@ class Typer(ABC):
             made = tree.Site(
                 len(self.program.sites), node.lineno, node.col_offset, text, kind, array.type.space, kind_name,
                 self.source.name, self.loop_lines(), array.type.element.dtype.itemsize, array.type.roots,
-                forks=tuple(self.around), home=self.function,
+                forks=tuple(self.around), left=tuple(self.leavers.forks), home=self.function,
             )  # fmt: skip
             self.program.sites.append(made)
             self._sites[key] = made
@@ -132,5 +134,5 @@ class Typer(ABC):
         kinds = [a.type for a in args]
         for kind in kinds:
             if not isinstance(kind, Scalar):
-                raise self.source.fault(node, f"a {kind} is no number")
+                raise self.source.fault(node, f"{one(kind)} is no number")
         return [k for k in kinds if isinstance(k, Scalar)]

@@ -38,6 +38,11 @@ class Scalar:
             return np.dtype("int64" if self.kind == "i" else "uint64")
         return self.dtype
 
+    @property
+    def wide(self) -> "Scalar":
+        """The integer type in which it is computed with."""
+        return uint64 if self.kind == "u" else int64
+
     def __call__(self, value: Any = 0) -> Any:
         return self.dtype.type(value)
 
@@ -283,10 +288,36 @@ def unary(op: str, a: Scalar) -> Scalar:
     return a if a.kind == "f" else uint64 if a.kind == "u" else int64
 
 
-def of_math(*operands: Scalar) -> Scalar:
-    """What a function of ``math`` gives: float64 for integers, else the widest of its floats."""
+#: Numbers that Numba takes for a float32 where a function of the GPU's library has a form for it.
+SINGLE = (boolean, int8, int16, uint8, float16, float32)
+#: Functions that have a form of their own for float16.
+_HALF = ("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "floor", "ceil", "trunc", "fabs")
+
+
+def of_math(name: str, *operands: Scalar) -> Scalar:
+    """What a function of ``math`` gives: its operand's float type, float64 for integers that may not fit a float32."""
+    first = operands[0]
     if len(operands) == 1:
-        return operands[0] if operands[0].kind == "f" else float64
-    if all(t.kind in "bf" and t.bits < 64 for t in operands) and any(t.kind == "f" for t in operands):
-        return float32
-    return float64
+        if first == float16:
+            return float16 if name in _HALF else float32
+        return first if first.kind == "f" else float64
+    single = all(t in SINGLE or (name == "pow" and t == int32) for t in operands) and first in SINGLE
+    if name in ("atan2", "hypot"):
+        single &= any(t.kind == "f" for t in operands)
+    return float32 if single else float64
+
+
+def of_numpy(*operands: Scalar) -> Scalar:
+    """What a function of NumPy gives: the widest of its floats; of integers float32 up to 16 bits, else float64.
+
+    Raises
+    ------
+    TypingFault
+        A float16, for which Numba has none of them.
+    """
+    if float16 in operands:
+        raise TypingFault("Numba's functions of NumPy take no float16; write float32(...) around it")
+    floats = [t for t in operands if t.kind == "f"]
+    if floats:
+        return float64 if float64 in floats else float32
+    return float32 if all(t.bits <= 16 for t in operands) else float64

@@ -9,3 +9,8 @@ def plural(count: int, word: str) -> str:
 def article(number: int) -> str:
     """``a`` or ``an``, as the number is spoken."""
     return "an" if str(number)[0] == "8" or number in (11, 18) else "a"
+
+
+def one(kind: object) -> str:
+    """A type with its article: ``an int32``, ``a uint8``, ``an array(float32, 1d, global)``."""
+    return f"{'an' if str(kind)[0] in 'ai' else 'a'} {kind}"
