@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import re
 import time
 from functools import partial
+from pathlib import Path
 
 import nbformat
 import psutil
@@ -11,7 +13,9 @@ import pytest
 from classroom import solved
 from traitlets.config import Config
 
+from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange import lab
+from tilelab.grading.exchange.client import Client
 from tilelab.grading.exchange.lab import Assignments, bring_chapters, validated
 from tilelab.grading.exchange.validate import validate
 
@@ -88,6 +92,25 @@ def test_a_validation_that_takes_too_long_ends_with_all_it_started(tmp_path):
     assert {one.pid for one in psutil.Process().children(recursive=True)} - before == set()
 
 
+def test_a_validation_whose_server_ends_ends_too(tmp_path, monkeypatch):
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nexec sleep 300\n")
+    endless.chmod(0o755)
+    monkeypatch.setattr(lab.sys, "executable", str(endless))
+    before = set(psutil.Process().children())
+
+    async def ended_in_the_middle():
+        task = asyncio.create_task(validated(tmp_path / "a.ipynb"))
+        await asyncio.sleep(0.2)
+        (child,) = set(psutil.Process().children()) - before
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return child
+
+    assert not asyncio.run(ended_in_the_middle()).is_running()
+
+
 def test_a_process_that_says_nothing_is_said_in_words(tmp_path, monkeypatch):
     monkeypatch.setattr(lab.sys, "executable", "/bin/false")
     said = asyncio.run(validated(tmp_path / "a.ipynb"))
@@ -117,6 +140,33 @@ def test_an_exchange_that_is_away_is_said_in_words(nowhere):
         assert "the exchange cannot be reached" in said["value"]
         assert "Nothing of yours is lost" in said["value"]
     assert "fetch 'exercises' first" in pages.act("submit", "exercises")["value"]
+
+
+@pytest.mark.parametrize("name", ["week 1", "Übung", "../x", "a/b", "a?b", "x" * 101, ".hidden"])
+def test_a_name_that_no_assignment_has_is_said_at_once(nowhere, name):
+    """It cannot be asked for in an address, and is no reason to try again for a minute."""
+    (nowhere / name).mkdir(parents=True, exist_ok=True)
+    (nowhere / name / "a.ipynb").write_text("{}")
+    client = Client("http://127.0.0.1:9", "0" * 32)
+    for ask in (client.handed_out, client.feedback, client.submissions, partial(client.submit, files={"a": b""})):
+        with pytest.raises(GradingError, match=r"assignment '.*' is not a name"):
+            ask(name)
+    assert "is not a name" in Assignments(nowhere).act("fetch_feedback", name)["value"]
+
+
+def test_a_disk_that_is_full_is_said_in_words(nowhere, monkeypatch):
+    monkeypatch.setattr(Client, "handed_out", lambda client, name: {"a.ipynb": b"{}"})
+
+    def full(path, content):
+        raise OSError(122, "Disk quota exceeded", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    said = Assignments(nowhere).act("fetch", "exercises")
+    assert said["success"] is False
+    assert re.fullmatch(
+        r"Disk quota exceeded \(.*a\.ipynb\)\. Nothing was lost: mend that and try again", said["value"]
+    )
+    assert not (nowhere / "exercises").exists()
 
 
 def test_chapters_that_cannot_come_do_not_stop_a_server(nowhere, monkeypatch):

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,12 @@ async def validated(file: Path, seconds: float = VALIDATION) -> dict[str, Any]:
     try:
         out, err = await asyncio.wait_for(child.communicate(), seconds)
     except TimeoutError:
-        os.killpg(child.pid, signal.SIGKILL)
-        await child.wait()
         return refused(f"{file.name} did not end in {seconds:g} s and was stopped: look for a loop that does not end")
+    finally:  # also where the server ends, or the page is closed
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
     try:
         said: dict[str, Any] = json.loads(out)
     except ValueError:

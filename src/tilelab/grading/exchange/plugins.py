@@ -60,6 +60,9 @@ class ServiceExchange(abc.Exchange):
             return super().start()
         except GradingError as error:
             self.fail(str(error))
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            self.fail(f"{error.strerror or error}{where}. Nothing was lost: mend that and try again")
 
     def init_src(self) -> None:
         """Nothing is looked for in advance."""
