@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 import tilelab
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +48,14 @@ def write_course(folder, release="[]", **changes):
         text = text.replace(before, after)
     file.write_text(text)
     return file
+
+
+def words_of(process):
+    """Return a process's command line; nothing where it has ended by now."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 class Hub:

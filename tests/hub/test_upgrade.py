@@ -10,6 +10,8 @@ import psutil
 import pytest
 from hubs import PASSWORD, write_course
 
+from tilelab.grading.errors import GradingError
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("hub"),
@@ -88,7 +90,7 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     from visitor import Visitor
 
     base = f"{machine.of.at('proxy')}/"
-    for name in ("tilelab-proxy", "tilelab-exchange", "tilelab-hub"):
+    for name in ("tiles-proxy", "tiles-exchange", "tiles-hub"):
         machine.start(name)
     until(lambda: answers(f"{base}hub/health") and answers(f"{base}services/exchange/health"))
     ada = Visitor(base, "ada", PASSWORD)
@@ -96,7 +98,9 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     assert ada.ask("POST", "users/ada/server", json=asked).status_code in (201, 202)
     until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
     exchange = ada.exchange()
+    gus, ben = Visitor(base, "gus", PASSWORD).exchange(), Visitor(base, "ben", PASSWORD).exchange()
     first = exchange.submit("exercises", {"exercise_1.ipynb": b"{}"})
+    assert gus.submissions(everybody=True) == [first], "he teaches"
     server = f"{base}user/ada/api"
     assert answers(server)
     pid = servers(machine)
@@ -105,27 +109,43 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
         assert one.environ()["CUDA_VISIBLE_DEVICES"] == "1"
         assert "--MappingKernelManager.cull_idle_timeout=600" in one.cmdline(), "an idle kernel gives its memory back"
         assert "--ServerApp.shutdown_no_activity_timeout=1200" in one.cmdline()
-        machine.stop("tilelab-hub")
+        machine.stop("tiles-hub")
         assert not answers(f"{base}hub/health")
         assert answers(server), "the proxy still leads to ada's server"
         assert answers(f"{base}services/exchange/health"), "and to the exchange"
-        machine.start("tilelab-hub")
+        change(machine.of.file, {'graders = ["gus"]': "", '["ada", "ben"]': '["ada", "gus"]'})
+        machine.start("tiles-hub")
         until(lambda: answers(f"{base}hub/health"))
         assert servers(machine) == pid, "it is the same server"
         until(lambda: ada.ask("GET", "users/ada").json()["servers"][""]["ready"])
         assert exchange.submissions() == [first], "her token still counts"
-        ben = Visitor(base, "ben", PASSWORD)
-        refused = ben.ask("POST", "users/ben/server", json={"profile": "gpu"})
+        learning = Visitor(base, "gus", PASSWORD)
+        refused = learning.ask("POST", "users/gus/server", json={"profile": "gpu"})
         assert "Every seat at a GPU is taken" in refused.text, "the new hub knows who has a seat"
-        machine.stop("tilelab-exchange")
-        machine.start("tilelab-exchange")
+        machine.stop("tiles-exchange")
+        machine.start("tiles-exchange")
         assert exchange.submit("exercises", {"exercise_1.ipynb": b"{}"}).learner == "ada"
         assert len(exchange.submissions()) == 2
+        with pytest.raises(GradingError, match="gus does not teach tiles"):
+            gus.submissions(everybody=True)
+        with pytest.raises(GradingError, match="this token may not use the exchange"):
+            ben.released()
+        with pytest.raises(GradingError, match="may not log in"):
+            Visitor(base, "ben", PASSWORD)
         assert ada.ask("DELETE", "users/ada/server").status_code in (202, 204)
         until(lambda: not servers(machine))
     finally:
         for one in servers(machine):
             psutil.Process(one).kill()
+
+
+def change(file, changes):
+    """Write other words into a file, each of which must be there once."""
+    text = file.read_text()
+    for before, after in changes.items():
+        assert text.count(before) == 1
+        text = text.replace(before, after)
+    file.write_text(text)
 
 
 def servers(machine):
