@@ -61,8 +61,9 @@ def _locked(of: Deployment) -> FileLock:
         holder = _holder(of)
         who = f"process {holder['pid']}, at {holder['url']}, since {holder['since']}" if holder else "it just started"
         raise GradingError(
-            f"a hub runs in {str(of.state)!r} already ({who}). End that one first: Ctrl-C where it was started, or "
-            f"systemctl stop on a server. For a second hub say another folder in [hub] state of {of.file.name}"
+            f"a hub runs in {str(of.state)!r} already ({who}). End that one first: Ctrl-C where it was started, "
+            "systemctl stop on a server, else kill. For a second hub say another folder in [hub] state of "
+            f"{of.file.name}"
         ) from None
     return lock
 

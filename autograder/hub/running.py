@@ -93,6 +93,7 @@ class RunningHub:
         command = [*self._before, sys.executable, "-m", "jupyterhub", "-f", str(HERE / "jupyterhub_config.py")]
         variables = os.environ | environment(self.of) | {COURSE: str(self.of.file), MARK: self._mark} | self._variables
         variables["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
+        variables["PATH"] += f"{os.pathsep}{os.environ['PATH']}"  # for the proxy, whose node may be anywhere
         variables.pop("CONFIGPROXY_AUTH_TOKEN", None)
         self.log.touch(mode=0o600)
         self.log.chmod(0o600)  # it tells who handed in when

@@ -67,7 +67,7 @@ class Hub:
 
     def run_as(self, name, *command, **options):
         """Run a command as an account of the course, where it has accounts, and return how it ended."""
-        options = {"capture_output": True, "text": True, "check": False, "cwd": "/"} | options
+        options = {"capture_output": True, "text": True, "check": False, "cwd": "/", "timeout": 240} | options
         if not self.before:
             return subprocess.run(command, **options)
         lines = (self.of.state / "passwd").read_text().splitlines()

@@ -200,6 +200,7 @@ def test_settings_of_an_authenticator_reach_jupyterhub_and_secrets_do_not_stand_
     assert c.Authenticator.allow_existing_users is False
     assert of.base_url == "/course/"
     assert c.JupyterHub.bind_url == "http://127.0.0.1:8000/course/"
+    assert c.JupyterHub.upgrade_db is True, "or a newer JupyterHub asks for a command that no page names"
 
 
 def test_everything_listens_on_loopback(tmp_path):

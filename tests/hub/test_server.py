@@ -114,7 +114,7 @@ def test_tls_in_front_of_the_hub(hub, tmp_path):
             assert "max-age" in answer.headers["Strict-Transport-Security"]
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait()
 
 
 def kept(of):
