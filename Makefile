@@ -70,8 +70,8 @@ hub-packages: .venv/.hub
 	@mkdir -p $(@D) && cp $^ $(@D) && npm ci --prefix $(@D) --no-fund --no-audit --loglevel=error >/dev/null
 	@touch $@
 
-hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it
-	@$(BIN)/python autograder/hub/demo.py
+hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it; COURSE=… names another course.toml
+	@$(BIN)/python autograder/hub/demo.py --course $(or $(COURSE),autograder/course.toml)
 
 hub-shell: hub-packages  ## a shell as the account that grades on the hub, in its home; COURSE=… names another course.toml
 	@$(BIN)/python autograder/hub/demo.py --course $(or $(COURSE),autograder/course.toml) --shell

@@ -28,9 +28,13 @@ from tilelab.grading.errors import GradingError  # noqa: E402
 
 #: What is kept of a hub's folder; homes are the system's to keep.
 KEPT = ("exchange", "grader", "hub")
-#: A writer's half-written folder, and what only a running process needs.
-PASSING = re.compile(r"\.[0-9a-f]{32}|.*\.pid|.*\.log|.*-journal|.*-wal|.*-shm|\.cache|\.ipython|runtime|__pycache__")
+#: Databases that are written to while a snapshot is made. Others are files like any other, learners' above all.
+DATABASES = (Path("hub/jupyterhub.sqlite"), Path("grader/course/gradebook.db"))
+#: A writer's half-written folder in the exchange; and elsewhere what only a running process needs.
+DRAFT = re.compile(r"\.[0-9a-f]{32}")
+PASSING = re.compile(r"running\.(lock|json)|.*\.pid|.*\.log|\.cache|\.ipython|runtime|__pycache__")
 NAME = "%Y-%m-%dT%H-%M-%S"
+SNAPSHOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
 
 
 def save(state: Path, to: Path, keep: int = 14) -> Path:
@@ -49,9 +53,13 @@ def save(state: Path, to: Path, keep: int = 14) -> Path:
     draft = to / f".{place.name}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        for name in KEPT:
-            for path in _files(state / name):
-                _copy(path, draft / path.relative_to(state), before[-1] / path.relative_to(state) if before else None)
+        for path in _kept(state):
+            try:
+                _copy(state, path, draft, before[-1] if before else None)
+            except FileNotFoundError:
+                if (state / path).exists():
+                    raise
+                # else a grading that runs has taken it away
         draft.mkdir(exist_ok=True)
         draft.rename(place)
     except (OSError, sqlite3.Error) as error:
@@ -68,53 +76,73 @@ def restore(snapshot: Path, state: Path) -> None:
     Raises
     ------
     GradingError
-        There is no such snapshot, or something is in its place.
+        There is no such snapshot, something is in its place, or it cannot be written: then nothing is left of it.
     """
     if not snapshot.is_dir():
         raise GradingError(f"there is no snapshot {str(snapshot)!r}")
     if there := [name for name in KEPT if (state / name).exists()]:
         raise GradingError(f"{str(state / there[0])!r} exists: stop the hub and move {str(state)!r} away first")
     state.mkdir(mode=0o755, parents=True, exist_ok=True)
-    for name in KEPT:
-        if (snapshot / name).is_dir():
-            for path in _files(snapshot / name):
-                _copy(path, state / path.relative_to(snapshot), None)
+    try:
+        for path in _kept(snapshot):
+            _copy(snapshot, path, state, None)
+    except (OSError, sqlite3.Error) as error:
+        for name in KEPT:
+            shutil.rmtree(state / name, ignore_errors=True)
+        raise GradingError(f"nothing was restored, and the snapshot is untouched: {error}") from error
 
 
 def snapshots(to: Path) -> list[Path]:
-    """Return the finished snapshots, oldest first."""
-    return sorted(path for path in to.iterdir() if path.is_dir() and not path.name.startswith("."))
+    """Return the finished snapshots, oldest first; what else lies there is none."""
+    return sorted(path for path in to.iterdir() if path.is_dir() and SNAPSHOT.fullmatch(path.name))
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield a folder and what is in it, folders first; links and what passes are left out."""
-    if not folder.is_dir():
-        return
+def _kept(top: Path) -> Iterator[Path]:
+    """Yield what is kept of a hub's folder, relative to it, folders first; links and what passes are left out."""
+    for name in KEPT:
+        if (top / name).is_dir():
+            yield from _below(top, Path(name))
+
+
+def _below(top: Path, folder: Path) -> Iterator[Path]:
     yield folder
-    for path in sorted(folder.iterdir()):
-        if PASSING.fullmatch(path.name) or path.is_symlink():
+    for path in sorted((top / folder).iterdir()):
+        here = folder / path.name
+        if path.is_symlink() or _passes(here):
             continue
         if path.is_dir():
-            yield from _files(path)
+            yield from _below(top, here)
         elif path.is_file():
-            yield path
+            yield here
 
 
-def _copy(path: Path, to: Path, before: Path | None) -> None:
-    """Copy one file or folder with its owner and mode, or link it to the snapshot before."""
-    about = path.stat()
-    if path.is_dir():
-        to.mkdir(parents=True, exist_ok=True)
-    elif path.suffix in (".db", ".sqlite"):
-        _copy_database(path, to)
-    elif before is not None and _same(about, before):
-        os.link(before, to)
+def _passes(path: Path) -> bool:
+    """Whether something below a hub's folder is not kept. What a learner handed in is, whatever its name."""
+    whole = path.parts
+    if whole[0] == "exchange":
+        handed_in = whole[1:2] == ("submissions",) and len(whole) > 5
+        return not handed_in and DRAFT.fullmatch(path.name) is not None
+    if any(path.name.startswith(f"{database.name}-") and path.parent == database.parent for database in DATABASES):
+        return True  # a journal, which does not fit the copy
+    return whole[:2] != ("grader", "course") and PASSING.fullmatch(path.name) is not None
+
+
+def _copy(top: Path, path: Path, to: Path, before: Path | None) -> None:
+    """Copy one file or folder with its owner and mode to another top, or link it to the snapshot before."""
+    source, copy = top / path, to / path
+    about = source.stat()
+    if source.is_dir():
+        copy.mkdir(parents=True, exist_ok=True)
+    elif path in DATABASES:
+        _copy_database(source, copy)
+    elif before is not None and _same(about, before / path):
+        os.link(before / path, copy)
         return
     else:
-        shutil.copy2(path, to)
+        shutil.copy2(source, copy)
     if os.getuid() == 0:
-        os.chown(to, about.st_uid, about.st_gid)
-    to.chmod(stat.S_IMODE(about.st_mode) | (0o200 if path.is_dir() and os.getuid() else 0))
+        os.chown(copy, about.st_uid, about.st_gid)
+    copy.chmod(stat.S_IMODE(about.st_mode) | (0o200 if source.is_dir() and os.getuid() else 0))
 
 
 def _copy_database(path: Path, to: Path) -> None:

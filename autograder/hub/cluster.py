@@ -7,6 +7,7 @@ Secrets are named, never written: ``make-secrets.sh`` makes them in the cluster.
 """
 
 import argparse
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ sys.path.insert(0, str(HERE))
 
 from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
 from gpus import Profiles  # noqa: E402
+from hub_config import empty_groups  # noqa: E402
 
 #: Names in the cluster, and where things lie in the image (see the Dockerfile).
 EXCHANGE, SECRET = "tilelab-exchange", "tilelab-tokens"
@@ -32,7 +34,7 @@ USER = 1000
 
 def values(of: Deployment) -> dict[str, Any]:
     """Return the chart's values."""
-    learners, teachers = f"nbgrader-{of.course}", f"formgrade-{of.course}"
+    learners, teachers = of.groups
     exchange, formgrader = "access:services!service=exchange", f"access:services!service={of.course}"
     image, _, tag = of.kubernetes.image.rpartition(":")
     inside = f"http://proxy-public{of.base_url}services/exchange"
@@ -103,11 +105,11 @@ def _profiles(of: Deployment) -> list[dict[str, Any]]:
 
 
 def _groups(of: Deployment) -> str:
-    groups = {
-        f"nbgrader-{of.course}": {"users": [learner.id for learner in of.learners]},
-        f"formgrade-{of.course}": {"users": list(of.teachers)},
-    }
-    return f"c.JupyterHub.load_groups = {json.dumps(groups)}\n"
+    return (
+        f"from collections.abc import Sequence\n{inspect.getsource(empty_groups)}\n"
+        f"c.JupyterHub.load_groups = {json.dumps(of.groups)}\n"
+        "empty_groups(c.JupyterHub.db_url, list(c.JupyterHub.load_groups))\n"
+    )
 
 
 def _hook(of: Deployment) -> str:

@@ -16,10 +16,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, in_words, read_deployment  # noqa: E402  (from the folder that was just put on the path)
 from hub_config import environment  # noqa: E402
 from private_machine import have_accounts, private_machine  # noqa: E402
-from running import RunningHub, check_ports, check_proxy  # noqa: E402
+from running import RunningHub, make_ready  # noqa: E402
 
 from tilelab.grading.errors import GradingError  # noqa: E402
 from tilelab.grading.policy import FILE  # noqa: E402
@@ -63,8 +63,12 @@ def shell(of: Deployment, before: list[str]) -> int:
 
 def end(number: int, frame: object) -> None:
     """End, once: pressing Ctrl-C again must not leave half of the hub behind."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
+    if number == signal.SIGHUP:  # the terminal is gone, and who writes to it fails
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            os.dup2(nowhere.fileno(), sys.stderr.fileno())
     print("\nending the hub; this takes some seconds …", flush=True)
     raise KeyboardInterrupt
 
@@ -76,13 +80,12 @@ def main() -> int:
     parser.add_argument("--shell", action="store_true", help="run a shell as the account that grades instead")
     asked = parser.parse_args()
     if not asked.shell:  # also where it runs in the background of a shell, which has what it starts ignore Ctrl-C
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, end)
     try:
         of = read_deployment(asked.course.resolve())
         if not asked.shell:
-            check_proxy()
-            check_ports(of)
+            make_ready(of)
         accounts, before = walls(of)
         os.environ["TILELAB_ACCOUNTS"] = accounts
         of = read_deployment(asked.course.resolve())
@@ -95,8 +98,8 @@ def main() -> int:
         with RunningHub(of, before, {"TILELAB_DEMO_PASSWORD": password}):
             print(welcome(of, password), flush=True)
             signal.pause()
-    except GradingError as error:
-        print(error, file=sys.stderr)
+    except (GradingError, OSError) as error:
+        print(in_words(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("the hub has ended; what was handed in is kept in", of.state)

@@ -3,8 +3,6 @@
 Everything else in this folder is made from a `Deployment`; nothing is said twice.
 """
 
-import csv
-import io
 import os
 import pwd
 import re
@@ -16,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from roster import USER, Learner, no_user, read_roster
+
 from tilelab.grading.errors import GradingError
-from tilelab.grading.policy import OF_THE_HUB, read_policy
+from tilelab.grading.policy import OF_THE_HUB, check_keys, read_policy
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import as_bytes
 
-#: What JupyterHub, nbgrader, Unix and the exchange all take for a user's name.
-USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 #: A course's name; that of the exchange's account, which is made of it, must stay one that Unix takes.
 COURSE = re.compile(r"[a-z][a-z0-9_-]{0,22}")
 ASSIGNMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -30,7 +28,6 @@ ASSIGNMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 SERVICES = ("exchange", "idle-culler")
 #: Below this number accounts are the machine's own, root's first.
 FIRST_PERSON = 1000
-COLUMNS = ("id", "first_name", "last_name", "email")
 #: Who has a Unix account: everybody has their own, or all share the hub's (a demo, without walls between learners).
 ACCOUNTS = ("own", "shared")
 #: What listens, from the first port on.
@@ -42,16 +39,6 @@ KEYS = {
     "gpu": {"devices", "seats", "idle_minutes", "kernel_idle_minutes"},
     "kubernetes": {"host", "image", "gpu_resource", "storage"},
 }
-
-
-@dataclass(frozen=True)
-class Learner:
-    """One line of the roster."""
-
-    id: str
-    first_name: str = ""
-    last_name: str = ""
-    email: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +120,12 @@ class Deployment:
         return (*self.teachers, *(learner.id for learner in self.learners))
 
     @property
+    def groups(self) -> dict[str, dict[str, list[str]]]:
+        """The hub's groups, learners and teachers, as JupyterHub loads them."""
+        learners, teachers = f"nbgrader-{self.course}", f"formgrade-{self.course}"
+        return {learners: {"users": [one.id for one in self.learners]}, teachers: {"users": list(self.teachers)}}
+
+    @property
     def grader_account(self) -> str:
         """The Unix account of formgrader and the gradebook."""
         return f"grader-{self.course}"
@@ -198,10 +191,7 @@ def read_deployment(file: Path, learners: tuple[Learner, ...] | None = None) -> 
     read_policy(file)  # weights, due dates, lateness; and that it is TOML
     said = tomllib.loads(file.read_text(encoding="utf-8"))
     for table, keys in KEYS.items():
-        if not isinstance(said.get(table, {}), dict):
-            raise GradingError(f"{file.name}: {table} is a table, write [{table}]")
-        if unknown := sorted(set(said.get(table, {})) - keys):
-            raise GradingError(f"{file.name}: {table}.{unknown[0]} is not known; {', '.join(sorted(keys))} are")
+        check_keys(file, table, said.get(table, {}), keys)
     assert set(KEYS) | {"authenticator"} == OF_THE_HUB
     course, people, hub = said.get("course", {}), said.get("people", {}), said.get("hub", {})
     found: dict[str, Any] = {"file": file, "gpu": _gpu(file, said.get("gpu", {}))}
@@ -229,53 +219,17 @@ def say(work: Callable[[], Iterable[object]]) -> int:
     try:
         for line in work():
             print(line, flush=True)
-    except GradingError as error:
-        print(error, file=sys.stderr)
+    except (GradingError, OSError) as error:
+        print(in_words(error), file=sys.stderr)
         return 1
     return 0
 
 
-def read_roster(text: str, name: str = "the roster") -> tuple[Learner, ...]:
-    """Read a roster: CSV whose first line names the columns, ``id`` among them.
-
-    Raises
-    ------
-    GradingError
-        Quoting the line.
-    """
-    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    try:
-        lines = [(rows.line_num, [cell.strip() for cell in row]) for row in rows if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise GradingError(f"{name}, line {rows.line_num}: {error}") from error
-    if not lines:
-        raise GradingError(f"{name} is empty: its first line is {','.join(COLUMNS)}")
-    (_, header), *rest = lines
-    if unknown := sorted(set(header) - set(COLUMNS)):
-        raise GradingError(f"{name}: the column {unknown[0]!r} is not known; {', '.join(COLUMNS)} are")
-    if "id" not in header or len(set(header)) < len(header):
-        raise GradingError(f"{name}: the first line is {','.join(header)!r}; it names each column once, id among them")
-    learners, seen = [], dict[str, int]()
-    for number, row in rest:
-        if len(row) != len(header):
-            raise GradingError(f"{name}, line {number}: {len(row)} cells where the first line names {len(header)}")
-        learner = Learner(**dict(zip(header, row, strict=True)))
-        if not USER.fullmatch(learner.id):
-            raise GradingError(f"{name}, line {number}: {_no_user(learner.id)}")
-        if learner.id in seen:
-            raise GradingError(f"{name}, line {number}: {learner.id!r} is in line {seen[learner.id]} already")
-        seen[learner.id] = number
-        learners.append(learner)
-    return tuple(learners)
-
-
-def write_roster(learners: Iterable[Learner]) -> str:
-    """Return the roster that `read_roster` reads."""
-    text = io.StringIO()
-    lines = csv.writer(text)
-    lines.writerow(COLUMNS)
-    lines.writerows([getattr(learner, column) for column in COLUMNS] for learner in learners)
-    return text.getvalue()
+def in_words(error: GradingError | OSError) -> str:
+    """Return what an error says; of the system's own, which file it is about."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{str(error.filename)!r}: {error.strerror}"
+    return str(error)
 
 
 def _learners(file: Path, people: Mapping[str, Any]) -> tuple[Learner, ...]:
@@ -293,16 +247,19 @@ def _learners(file: Path, people: Mapping[str, Any]) -> tuple[Learner, ...]:
 
 
 def _check_people(file: Path, found: Mapping[str, Any]) -> None:
-    """Refuse a learner who is there twice, or teaches, or has an account's name."""
-    names = [learner.id for learner in found["learners"]]
-    if twice := [name for name in names if names.count(name) > 1]:
+    """Refuse a learner who is there twice or teaches, and anybody who has an account's name."""
+    learners = [learner.id for learner in found["learners"]]
+    if twice := [name for name in learners if learners.count(name) > 1]:
         raise GradingError(f"{file.name}: learner {twice[0]!r} is there twice")
+    teachers = (*found["instructors"], *found["graders"])
     course = found.get("course", Deployment.course)
-    taken = {**dict.fromkeys((*found["instructors"], *found["graders"]), "teaches")}
-    taken |= {f"grader-{course}": "is formgrader's account", f"exchange-{course}": "is the exchange's account"}
-    for name in names:
-        if name in taken:
-            raise GradingError(f"{file.name}: {name!r} learns and {taken[name]}: give one of the two another name")
+    accounts = {f"grader-{course}": "is formgrader's account", f"exchange-{course}": "is the exchange's account"}
+    for names, do, taken in (
+        (learners, "learns", dict.fromkeys(teachers, "teaches") | accounts),
+        (teachers, "teaches", accounts),
+    ):
+        if name := next((name for name in names if name in taken), None):
+            raise GradingError(f"{file.name}: {name!r} {do} and {taken[name]}: give one of the two another name")
 
 
 def _check_accounts(file: Path, names: Iterable[str]) -> None:
@@ -319,9 +276,7 @@ def _check_accounts(file: Path, names: Iterable[str]) -> None:
             )
 
 
-def _authenticator(file: Path, said: Any) -> tuple[str, dict[str, dict[str, Any]]]:
-    if not isinstance(said, dict):
-        raise GradingError(f"{file.name}: authenticator is a table, write [authenticator] and kind = {said!r}")
+def _authenticator(file: Path, said: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, Any]]]:
     settings = {name: value for name, value in said.items() if name != "kind"}
     for name, value in settings.items():
         if not isinstance(value, dict) or not name[:1].isupper():
@@ -394,7 +349,7 @@ def _names(file: Path, what: str, said: Any) -> tuple[str, ...]:
         raise GradingError(f"{file.name}: {what} = {said!r}, a list of names is asked for")
     for name in said:
         if not USER.fullmatch(name):
-            raise GradingError(f"{file.name}: {what}: {_no_user(name)}")
+            raise GradingError(f"{file.name}: {what}: {no_user(name)}")
     if what != "people.learners" and len(set(said)) < len(said):
         raise GradingError(f"{file.name}: {what} = {said!r} names somebody twice")
     return tuple(said)
@@ -415,10 +370,6 @@ def _assignments(file: Path, said: Any) -> tuple[str, ...]:
     if len(set(said)) < len(said):
         raise GradingError(f"{file.name}: course.release = {said!r} names one twice")
     return tuple(said)
-
-
-def _no_user(name: str) -> str:
-    return f"{name!r} is no user name: up to 32 small letters, digits and . _ - are, beginning with a letter"
 
 
 def _match(file: Path, what: str, said: Any, pattern: re.Pattern[str]) -> str:

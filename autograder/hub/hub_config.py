@@ -3,6 +3,7 @@
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tilelab.grading.exchange.client import URL
 
 #: Seconds that a server may take to start; a laptop on which everything starts at once needs them.
 PATIENCE = 180
+#: In the environment of everything that a hub under `running.RunningHub` starts: which one it was.
+MARK = "TILELAB_HUB"
 
 
 def configure_hub(c: Any, of: Deployment) -> None:
@@ -37,7 +40,8 @@ def configure_hub(c: Any, of: Deployment) -> None:
 def _places(c: Any, of: Deployment, folder: Path) -> None:
     c.JupyterHub.bind_url = f"{of.at('proxy')}{of.base_url}"
     c.JupyterHub.hub_bind_url = of.at("hub")
-    c.JupyterHub.db_url = f"sqlite:///{folder}/jupyterhub.sqlite"
+    c.JupyterHub.db_url = database_url(of)
+    c.JupyterHub.upgrade_db = True  # where a newer JupyterHub asks for it; a copy of the old one stays beside it
     c.JupyterHub.cookie_secret_file = str(folder / "cookie_secret")
     c.ConfigurableHTTPProxy.api_url = of.at("proxy-api")
     c.ConfigurableHTTPProxy.command = [str(proxy_program())]
@@ -49,6 +53,22 @@ def _places(c: Any, of: Deployment, folder: Path) -> None:
         c.JupyterHub.cleanup_proxy = False
 
 
+def empty_groups(url: str, names: Sequence[str]) -> None:
+    """Take everybody out of groups in a hub's database, before the hub starts and puts in who belongs there.
+
+    By itself it only adds: who no longer teaches would go on seeing everybody's work.
+    """
+    from sqlalchemy import create_engine, inspect, text  # here, for this function's text also runs in a cluster's hub
+
+    engine = create_engine(url)
+    if inspect(engine).has_table("user_group_map"):
+        with engine.begin() as database:
+            for name in names:
+                members = "DELETE FROM user_group_map WHERE group_id IN (SELECT id FROM groups WHERE name = :name)"
+                database.execute(text(members), {"name": name})
+    engine.dispose()
+
+
 def _people(c: Any, of: Deployment) -> None:
     c.JupyterHub.authenticator_class = of.authenticator
     c.Authenticator.allowed_users = set(of.users)
@@ -57,11 +77,8 @@ def _people(c: Any, of: Deployment) -> None:
         c.SharedPasswordAuthenticator.user_password = os.environ.get("TILELAB_DEMO_PASSWORD", "")
     for name, settings in of.settings.items():
         c[name].update(settings)
-    learners, teachers = f"nbgrader-{of.course}", f"formgrade-{of.course}"
-    c.JupyterHub.load_groups = {
-        learners: {"users": [learner.id for learner in of.learners]},
-        teachers: {"users": list(of.teachers)},
-    }
+    learners, teachers = of.groups
+    c.JupyterHub.load_groups = of.groups
     exchange, formgrader = "access:services!service=exchange", f"access:services!service={of.course}"
     help_out = [f"list:users!group={learners}", f"read:users!group={learners}", f"servers!group={learners}"]
     c.JupyterHub.load_roles = [
@@ -144,6 +161,11 @@ def _services(c: Any, of: Deployment, folder: Path) -> None:
     c.JupyterHub.services = [exchange, formgrader, *([culler] if of.idle_minutes else [])]
 
 
+def database_url(of: Deployment) -> str:
+    """Return where the hub keeps users, servers and tokens."""
+    return f"sqlite:///{of.state}/hub/jupyterhub.sqlite"
+
+
 def allow_root(of: Deployment) -> list[str]:
     """Return the argument that a Jupyter server asks for where root runs it: in a demo with one account for all."""
     return ["--allow-root"] if of.accounts == "shared" and os.getuid() == 0 else []
@@ -156,7 +178,7 @@ def environment(of: Deployment) -> dict[str, str]:
     source = Path(tilelab.__file__).parents[1]
     if not source.name.endswith("-packages"):  # not installed, but on PYTHONPATH
         found["PYTHONPATH"] = str(source)
-    return found
+    return found | ({MARK: os.environ[MARK]} if MARK in os.environ else {})
 
 
 def proxy_program() -> Path:
@@ -167,7 +189,7 @@ def proxy_program() -> Path:
 
 def token(file: Path) -> str:
     """Return the secret in a file, which is made where it does not exist; only its owner can read it."""
-    if not file.exists():
+    if not (file.exists() and file.read_text().strip()):  # a full disk may have left it empty
         file.touch(mode=0o600)
         file.write_text(secrets.token_hex(32))
     return file.read_text().strip()

@@ -4,9 +4,11 @@ Only root can make one. Inside, every learner, formgrader and the exchange have 
 and the walls between them are the system's.
 """
 
+import itertools
 import os
 import pwd
 import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,8 +16,9 @@ from deployment import Deployment
 
 from tilelab.grading.sandbox import view
 
-#: From here on numbers are taken for the accounts, those that exist left out.
-FIRST = 61000
+#: Numbers of accounts that nothing else on a machine has: a block of them for each hub's folder, so that an account of
+#: one course can read nothing of another's. Where a container has fewer numbers, from here on those that are free.
+BLOCKS, BLOCK, FEW = range(0x7000_0000, 0x8000_0000, 4096), 4096, 61000
 #: The file, in the state's folder, that keeps them.
 NUMBERS = "account-numbers"
 
@@ -70,10 +73,18 @@ def _numbers(of: Deployment) -> dict[str, int]:
     """
     had = _numbers_before(of)
     taken = {entry.pw_uid for entry in pwd.getpwall()} | set(had.values())
-    free = (number for number in range(FIRST, 1 << 30) if number not in taken)
+    free = (number for number in itertools.count(_first(of.state)) if number not in taken)
     numbers = had | {name: next(free) for name in accounts(of) if name not in had}
     (of.state / NUMBERS).write_text("".join(f"{name}:{number}\n" for name, number in numbers.items()))
     return {name: numbers[name] for name in accounts(of)}
+
+
+def _first(state: Path) -> int:
+    """Return from where on the accounts of a hub's folder have their numbers."""
+    block = BLOCKS[zlib.crc32(os.fsencode(state)) % len(BLOCKS)]
+    lines = [list(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    there = any(first <= block and block + BLOCK <= first + count for first, _, count in lines)
+    return block if there else FEW
 
 
 def _numbers_before(of: Deployment) -> dict[str, int]:

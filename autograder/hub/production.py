@@ -8,7 +8,7 @@ The proxy and the exchange are units of their own: a hub that restarts, for an u
 import argparse
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,9 +16,14 @@ from urllib.parse import urlsplit
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from deployment import Deployment, read_deployment, say  # noqa: E402  (from the folder that was just put on the path)
+from authenticators import check_authenticator  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, say  # noqa: E402
 from hub_config import environment, proxy_program, token  # noqa: E402
 
+from tilelab.grading.errors import GradingError  # noqa: E402
+
+#: Kinds of logging in that let anybody be anybody.
+DEMO = ("dummy", "shared-password")
 #: What keeps a service to itself.
 WALLS = {
     "NoNewPrivileges": "yes",
@@ -31,7 +36,7 @@ WALLS = {
 }
 SITE = """\
 # {url}: TLS here, everything else on loopback.
-map $http_upgrade $connection_upgrade {{
+map $http_upgrade ${variable} {{
     default upgrade;
     ''      close;
 }}
@@ -57,7 +62,7 @@ server {{
         proxy_set_header X-Forwarded-Proto https;
         proxy_set_header X-Scheme https;
         proxy_set_header Upgrade $http_upgrade;
-        proxy_set_header Connection $connection_upgrade;
+        proxy_set_header Connection ${variable};
         proxy_buffering off;
         proxy_read_timeout 86400;
     }}
@@ -96,7 +101,7 @@ class Unit:
 def units(of: Deployment, folder: Path) -> list[Unit]:
     """Return the services of a course; their secrets lie in a folder."""
     proxy = Unit(
-        "tilelab-proxy",
+        f"{of.course}-proxy",
         f"{of.title}: the proxy in front of hub and servers",
         (
             str(proxy_program()),
@@ -109,7 +114,7 @@ def units(of: Deployment, folder: Path) -> list[Unit]:
         {"DynamicUser": "yes", **WALLS},
     )
     exchange = Unit(
-        "tilelab-exchange",
+        f"{of.course}-exchange",
         f"{of.title}: the exchange, which alone can read what was handed in",
         (
             *(sys.executable, "-m", "tilelab.grading.exchange.service"),
@@ -127,17 +132,17 @@ def units(of: Deployment, folder: Path) -> list[Unit]:
         {"User": of.exchange_account, **WALLS, "ReadWritePaths": str(of.exchange), "LimitNOFILE": "65536"},
     )
     hub = Unit(
-        "tilelab-hub",
+        f"{of.course}-hub",
         f"{of.title}: JupyterHub",
         (sys.executable, "-m", "jupyterhub", "-f", str(HERE / "jupyterhub_config.py")),
         {**environment(of), "TILELAB_COURSE": str(of.file)},
         folder / "proxy.env",
         # Learners' servers are its children and outlive it: the next hub finds them again.
         {"KillMode": "process", "WorkingDirectory": str(of.state), "LimitNOFILE": "65536"},
-        ("network.target", "tilelab-proxy.service", "tilelab-exchange.service"),
+        ("network.target", f"{of.course}-proxy.service", f"{of.course}-exchange.service"),
     )
     backup = Unit(
-        "tilelab-backup",
+        f"{of.course}-backup",
         f"{of.title}: a snapshot of gradebook and exchange",
         (
             sys.executable,
@@ -173,6 +178,7 @@ def site(of: Deployment, certificate: str = "", key: str = "", https: int | str 
     folder = f"/etc/letsencrypt/live/{host}"
     return SITE.format(
         url=of.url,
+        variable=f"upgrade_{of.course.replace('-', '_')}",  # of its own, or nginx refuses a second course
         host=host,
         proxy=of.at("proxy"),
         certificate=certificate or f"{folder}/fullchain.pem",
@@ -194,6 +200,22 @@ def make_accounts(of: Deployment) -> str:
     return "\n".join(lines) + "\n"
 
 
+def check_server(of: Deployment) -> None:
+    """Raise `GradingError` where a course is set up as a demo, or its people cannot log in."""
+    check_authenticator(of)
+    if of.authenticator.lower() in DEMO:
+        raise GradingError(
+            f"{of.file.name}: authenticator.kind = {of.authenticator!r} is for a demo, where everybody can log in as "
+            "anybody: say 'pam' for the machine's own passwords, or 'github' and the like for single sign-on"
+        )
+    if of.accounts != "own":
+        raise GradingError(
+            f"{of.file.name}: hub.accounts = {of.accounts!r} is for a demo, where all share one account: say 'own'"
+        )
+    if not of.url.startswith("https://"):
+        raise GradingError(f"{of.file.name}: hub.url = {of.url!r}, write one such as https://hub.example.org")
+
+
 def write_server(of: Deployment, folder: Path) -> list[Path]:
     """Write everything below a folder, secrets readable by root alone, and return the files.
 
@@ -201,7 +223,7 @@ def write_server(of: Deployment, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = {f"{unit.name}.service": unit.text for unit in units(of, folder)}
-    files |= {"tilelab-backup.timer": TIMER, "nginx.conf": site(of), "accounts.sh": make_accounts(of)}
+    files |= {f"{of.course}-backup.timer": TIMER, "nginx.conf": site(of), "accounts.sh": make_accounts(of)}
     written = []
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -213,7 +235,7 @@ def write_server(of: Deployment, folder: Path) -> list[Path]:
         ("proxy.env", f"CONFIGPROXY_AUTH_TOKEN={secrets.token_hex(32)}\n"),
         ("exchange.env", f"JUPYTERHUB_API_TOKEN={of_the_exchange}\n"),
     ):
-        if not (folder / name).exists():
+        if not (folder / name).exists() or not (folder / name).read_text():
             (folder / name).touch(mode=0o600)
             (folder / name).write_text(line)
         written.append(folder / name)
@@ -226,7 +248,13 @@ def main() -> int:
     parser.add_argument("--course", type=Path, required=True, help="the course.toml")
     parser.add_argument("--to", type=Path, required=True, help="the folder to write to")
     asked = parser.parse_args()
-    return say(lambda: write_server(read_deployment(asked.course.resolve()), asked.to.resolve()))
+
+    def work() -> Iterator[Path]:
+        of = read_deployment(asked.course.resolve())
+        check_server(of)
+        yield from write_server(of, asked.to.resolve())
+
+    return say(work)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,17 @@ AUTOGRADER = HERE.parent
 ROOT = AUTOGRADER.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
-from deployment import Deployment, read_deployment, read_roster, say, write_roster  # noqa: E402  (from the folder that was just put on the path)
+from checks import check_state  # noqa: E402  (from the folder that was just put on the path)
+from deployment import Deployment, read_deployment, say  # noqa: E402
 from derived import write_derived  # noqa: E402
 from private_machine import have_accounts, private_machine  # noqa: E402
+from roster import read_roster, write_roster  # noqa: E402
 
 import tilelab  # noqa: E402
 from tilelab.grading.errors import GradingError  # noqa: E402
 from tilelab.grading.exchange.bundle import read_folder  # noqa: E402
 from tilelab.grading.exchange.store import Store  # noqa: E402
-from tilelab.grading.policy import FILE, read_policy  # noqa: E402
+from tilelab.grading.policy import FILE, meant, read_policy  # noqa: E402
 
 CONFIG = "nbgrader_config.py"
 #: Folders of learners' copies: they are handed out as assignments, not as chapters.
@@ -49,6 +51,7 @@ def release_course(of: Deployment, repository: Path = ROOT) -> list[str]:
     GradingError
         An account is missing, an assignment cannot be generated, or the exchange cannot be written.
     """
+    check_state(of)
     said = []
     write_derived(of)
     said += make_course_folder(of, repository)
@@ -108,13 +111,20 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
     shutil.copytree(AUTOGRADER / "checks", folder / "checks", ignore=shutil.ignore_patterns("__pycache__"))
     write_source(folder / "source")
     course = Course(folder)
+    sources = sorted({path.parent.name for path in folder.glob("source/*/*.ipynb")})
+    policy = read_policy(of.file)
+    for table, names in (("weights", policy.weights), ("due", policy.due)):
+        for name in sorted(set(names) - set(sources)):
+            yield f"note: {of.file.name} has {table}.{name}, and no assignment is called so yet{meant(name, sources)}"
     for assignment in of.release:
         before = newest(folder / "source" / assignment)
         if before is None:
-            there = ", ".join(sorted({path.parent.name for path in folder.glob("source/*/*.ipynb")}))
-            raise GradingError(f"{FILE}: course.release names {assignment!r}, which has no sources; {there} have")
+            raise GradingError(
+                f"{of.file.name}: course.release names {assignment!r}, which has no sources; {', '.join(sources)} have"
+                f"{meant(assignment, sources)}"
+            )
         made = newest(folder / "release" / assignment)
-        if made is not None and before is not None and made >= before:
+        if made is not None and made >= before:
             continue
         done = course.api.generate_assignment(assignment)
         if not done["success"]:
@@ -125,10 +135,9 @@ def fill_course_folder(of: Deployment, folder: Path, repository: Path) -> Iterat
         for learner in of.learners:
             about = {"first_name": learner.first_name, "last_name": learner.last_name, "email": learner.email}
             gradebook.update_or_create_student(learner.id, **{k: v for k, v in about.items() if v})
-        due = read_policy(of.file).due
         for assignment in gradebook.assignments:
-            if assignment.name in due:
-                assignment.duedate = due[assignment.name].replace(tzinfo=None)
+            if assignment.name in policy.due:
+                assignment.duedate = policy.due[assignment.name].replace(tzinfo=None)
         gradebook.db.commit()
         yield f"gradebook: {len(gradebook.students)} learners, {len(gradebook.assignments)} assignments"
 

@@ -1,20 +1,26 @@
 """A hub that runs as a child of this process: started, waited for, and ended with everything it started."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 from types import TracebackType
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, build_opener
 
 import psutil
+from authenticators import check_authenticator
+from checks import check_ports, check_proxy, check_state
 from deployment import PORTS, Deployment
-from hub_config import environment, proxy_program
+from hub_config import MARK, environment
+from only_one import check_alone, left_behind
 
 import tilelab
 from tilelab.grading.errors import GradingError
@@ -23,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 #: Seconds until the hub must answer, and within which it ends when it is told to.
 START, END = 180.0, 60.0
 #: Names the course.toml to `jupyterhub_config.py`.
-MARK = "TILELAB_COURSE"
+COURSE = "TILELAB_COURSE"
 
 
 class RunningHub:
@@ -51,6 +57,7 @@ class RunningHub:
         self._before = before or []
         self._variables = variables or {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._mark = secrets.token_hex(8)
         self.log = of.state / "hub.log"
 
     def __enter__(self) -> "RunningHub":
@@ -82,12 +89,14 @@ class RunningHub:
 
     def start(self) -> None:
         """Start the hub and wait until it and the exchange answer."""
-        check_proxy()
-        check_ports(self.of)
+        make_ready(self.of)
         command = [*self._before, sys.executable, "-m", "jupyterhub", "-f", str(HERE / "jupyterhub_config.py")]
-        variables = os.environ | environment(self.of) | {MARK: str(self.of.file)} | self._variables
+        variables = os.environ | environment(self.of) | {COURSE: str(self.of.file), MARK: self._mark} | self._variables
         variables["PYTHONPATH"] = str(Path(tilelab.__file__).parents[1])
+        variables["PATH"] += f"{os.pathsep}{os.environ['PATH']}"  # for the proxy, whose node may be anywhere
         variables.pop("CONFIGPROXY_AUTH_TOKEN", None)
+        self.log.touch(mode=0o600)
+        self.log.chmod(0o600)  # it tells who handed in when
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self.of.state, env=variables, stdout=log, stderr=log, start_new_session=True
@@ -120,27 +129,49 @@ class RunningHub:
                 self._process.kill()
                 self._process.wait()
         self._process = None
-        # A hub that ends while it is starting its proxy anew leaves one behind, which is nobody's child any more.
-        left = {one for one in (*started, *self._marked()) if one.is_running()}
-        for one in left:
-            with suppress(psutil.NoSuchProcess):
-                one.terminate()
-        for one in psutil.wait_procs(left, timeout=5)[1]:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-
-    def _marked(self) -> list[psutil.Process]:
-        """Return the processes whose environment names this course, as the hub and its proxy have it from `start`."""
-        found = []
-        for one in psutil.process_iter():
-            with suppress(psutil.Error):
-                if one.environ().get(MARK) == str(self.of.file) and one.pid != os.getpid():
-                    found.append(one)
-        return found
+        end_all({*started, *marked(self._mark)})
 
     def last_words(self) -> str:
         """Return the end of the log."""
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+
+def make_ready(of: Deployment) -> None:
+    """Check all that must hold before a hub starts, and end what one that was killed left behind.
+
+    Raises
+    ------
+    GradingError
+        It cannot start here, or one runs already.
+    """
+    check_proxy()
+    check_authenticator(of)
+    check_state(of)
+    check_alone(of)
+    if mark := left_behind(of):
+        end_all(marked(mark))
+    check_ports(of)
+
+
+def marked(mark: str) -> set[psutil.Process]:
+    """Return the processes that have a hub's mark in their environment, as all have that it started."""
+    found = set()
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            if one.environ().get(MARK) == mark and one.pid != os.getpid():
+                found.add(one)
+    return found
+
+
+def end_all(processes: Iterable[psutil.Process]) -> None:
+    """End processes: politely, and after some seconds whether they will or not."""
+    left = [one for one in processes if one.is_running()]
+    for one in left:
+        with suppress(psutil.NoSuchProcess):
+            one.terminate()
+    for one in psutil.wait_procs(left, timeout=5)[1]:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def answers(url: str) -> bool:
@@ -154,46 +185,23 @@ def answers(url: str) -> bool:
         return False
 
 
-def check_ports(of: Deployment) -> None:
-    """Raise `GradingError` where one of the hub's ports is taken."""
-    for number in range(of.port, of.port + len(PORTS)):
-        with socket.socket() as one:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                one.bind(("127.0.0.1", number))
-            except OSError:
-                raise GradingError(
-                    f"port {number} is taken: end what listens there, or say another first port in [hub] port of "
-                    f"{of.file.name} (the hub takes {of.port} to {of.port + len(PORTS) - 1})"
-                ) from None
-
-
 def free_port() -> int:
-    """Return the first of as many free ports in a row as the hub takes."""
+    """Return the first of as many free ports in a row as the hub takes.
+
+    They lie below those that the system gives to whoever asks for any, or another program would have one of them by the
+    time that the hub starts.
+    """
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    below = max(int(given[0]), 32768) - len(PORTS)
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            first = probe.getsockname()[1]
-        if first + len(PORTS) > 65535:
-            continue
+        first = SystemRandom().randrange(10_000, below)
         try:
             for number in range(first, first + len(PORTS)):
                 with socket.socket() as one:
                     one.bind(("127.0.0.1", number))
         except OSError:
             continue
-        return int(first)
-
-
-def check_proxy() -> None:
-    """Raise `GradingError` where the proxy is not installed."""
-    program = proxy_program()
-    if program.is_absolute():
-        return
-    from shutil import which
-
-    if which(str(program)) is None:
-        raise GradingError("configurable-http-proxy is not installed: run  make hub-packages")
+        return first
 
 
 def _words(process: psutil.Process) -> list[str]:

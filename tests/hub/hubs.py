@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 import tilelab
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,14 @@ def write_course(folder, release="[]", **changes):
     return file
 
 
+def words_of(process):
+    """Return a process's command line; nothing where it has ended by now."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 class Hub:
     """What tests do with a running hub."""
 
@@ -57,7 +67,7 @@ class Hub:
 
     def run_as(self, name, *command, **options):
         """Run a command as an account of the course, where it has accounts, and return how it ended."""
-        options = {"capture_output": True, "text": True, "check": False, "cwd": "/"} | options
+        options = {"capture_output": True, "text": True, "check": False, "cwd": "/", "timeout": 240} | options
         if not self.before:
             return subprocess.run(command, **options)
         lines = (self.of.state / "passwd").read_text().splitlines()

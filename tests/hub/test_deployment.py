@@ -48,7 +48,7 @@ def test_a_file_with_nothing_in_it_is_a_course_without_people(tmp_path):
         ("[course]\nid = 'Tile Lab'\n", r"course\.id = 'Tile Lab'"),
         ("[course]\nname = 'x'\n", r"course\.name is not known; id, release, title are"),
         ("[course]\nrelease = 'exercises'\n", "a list of names"),
-        ("course = 3\n", r"write \[course\]"),
+        ("course = 3\n", r"course = 3, but course is a table: write \[course\]"),
         ("[people]\nlearners = ['Ada']\n", "'Ada' is no user name"),
         ("[people]\nlearners = ['ada', 'ada']\n", "'ada' is there twice"),
         ("[people]\nlearners = ['ada']\ninstructors = ['ada']\n", "'ada' learns and teaches"),
@@ -86,6 +86,22 @@ def test_a_file_with_nothing_in_it_is_a_course_without_people(tmp_path):
         ("[hub]\nmemory = true\n", r"hub\.memory = True"),
         ("[nonsense]\n", r"\[nonsense\]"),
         ("[course\n", "cannot read"),
+        ("a = " + "[" * 5000, "cannot read"),
+        ("[hbu]\n", r"has \[hbu\]; .*Did you mean 'hub'\?"),
+        ("[hub]\nstat = 'x'\n", r"hub\.stat is not known; .*Did you mean 'state'\?"),
+        ("[course]\nrelaese = []\n", r"Did you mean 'release'\?"),
+        ("[late]\nper_dya = 0.1\n", r"late\.per_dya is not known; .*Did you mean 'per_day'\?"),
+        ("weights = 3\n", r"weights = 3, but weights is a table: write \[weights\]"),
+        ("due = 2027-03-01\n", r"due is a table"),
+        ("[[people]]\nlearners = []\n", r"people is a table: write \[people\]"),
+        ("authenticator = 'pam'\n", r"authenticator = 'pam', but authenticator is a table"),
+        ("[people]\nlearners = ['ädä']\n", "'ädä' is no user name"),
+        ("[people]\nlearners = ['.ada']\n", "'.ada' is no user name"),
+        ("[people]\nlearners = ['']\n", "'' is no user name"),
+        ("[people]\nlearners = ['a\\u202eb']\n", "is no user name: up to 32 small letters"),
+        (f"[people]\nlearners = ['{'a' * 33}']\n", "is no user name: up to 32 small letters"),
+        ("[people]\ninstructors = ['grader-tilelab']\n", "'grader-tilelab' teaches and is formgrader's account"),
+        ("[people]\ngraders = ['exchange-tilelab']\n", "'exchange-tilelab' teaches and is the exchange's account"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(tmp_path, text, words):
@@ -134,6 +150,39 @@ def test_a_malformed_roster_is_refused_by_its_line(tmp_path, content, words):
         read(tmp_path, "[people]\nlearners = ['ada']\nroster = 'roster.csv'\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kind = 'pamm'", r"kind = 'pamm' is not known\. Here dummy, null, pam, shared-password work.*mean 'pam'\?"),
+        ("kind = 'gihub'", r"with oauthenticator installed .*github, .*do\. Did you mean 'github'\?"),
+        ("kind = 'nowhere.Class'", r"'nowhere\.Class' cannot be loaded: No module named 'nowhere'"),
+        ("kind = 'os.nothing'", "cannot be loaded: .*no attribute 'nothing'"),
+        ("kind = '.x'", "cannot be loaded"),
+        ("kind = 'os.path'", "is no class of JupyterHub's Authenticator"),
+        ("[authenticator.PAMAuthenticatr]\nservice = 'x'", r"Did you mean 'PAMAuthenticator'\?"),
+        ("[authenticator.PAMAuthenticator]\nservce = 'x'", r"PAMAuthenticator\.servce is not known.*mean 'service'\?"),
+        ("[authenticator.JupyterHub]\nbind_url = 'http://0.0.0.0'", "JupyterHub is not known; Authenticator"),
+    ],
+)
+def test_a_way_to_log_in_that_cannot_work_is_refused_in_words(tmp_path, text, words):
+    from authenticators import check_authenticator
+
+    with pytest.raises(GradingError, match=words):
+        check_authenticator(read(tmp_path, f"[authenticator]\n{text}\n"))
+
+
+def test_ways_to_log_in_that_work(tmp_path, monkeypatch):
+    import authenticators
+
+    for kind in ("pam", "PAM", "null", "jupyterhub.auth.NullAuthenticator"):
+        found = authenticators.check_authenticator(read(tmp_path, f"[authenticator]\nkind = '{kind}'\n"))
+        assert found.__name__.lower().removesuffix("authenticator") in kind.lower()
+    kinds = authenticators._kinds()
+    monkeypatch.setattr(authenticators, "_kinds", lambda: {"pam": kinds["pam"]})
+    with pytest.raises(GradingError, match=r"'github' comes with oauthenticator, .*pip install oauthenticator"):
+        authenticators.check_authenticator(read(tmp_path, "[authenticator]\nkind = 'github'\n"))
+
+
 def test_settings_of_an_authenticator_reach_jupyterhub_and_secrets_do_not_stand_in_the_file(tmp_path):
     from hub_config import configure_hub
     from traitlets.config import Config
@@ -151,6 +200,7 @@ def test_settings_of_an_authenticator_reach_jupyterhub_and_secrets_do_not_stand_
     assert c.Authenticator.allow_existing_users is False
     assert of.base_url == "/course/"
     assert c.JupyterHub.bind_url == "http://127.0.0.1:8000/course/"
+    assert c.JupyterHub.upgrade_db is True, "or a newer JupyterHub asks for a command that no page names"
 
 
 def test_everything_listens_on_loopback(tmp_path):
@@ -216,6 +266,20 @@ def test_accounts_keep_their_numbers_when_people_come_and_go(tmp_path):
     assert numbers("abe", "ben", "cleo").items() >= first.items()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make accounts")
+def test_two_hubs_on_a_machine_share_no_account(tmp_path):
+    """A learner of one would read what the other's exchange keeps."""
+    from private_machine import private_machine
+
+    numbers = []
+    for name in ("one", "two"):
+        of = read(tmp_path, f"[people]\nlearners = ['ada', 'ben']\n[hub]\nstate = '{name}'\n")
+        private_machine(of)
+        numbers.append({line.rsplit(":")[1] for line in (of.state / "account-numbers").read_text().splitlines()})
+        assert len(numbers[-1]) == 4
+    assert not numbers[0] & numbers[1]
+
+
 def test_what_is_said_about_passwords_is_true(tmp_path):
     from demo import welcome
 
@@ -244,16 +308,36 @@ def test_nothing_is_left_of_a_hub_that_was_stopped_while_it_started(tmp_path, mo
     assert not psutil.pid_exists(started[0])
 
 
-def test_ctrl_c_is_heard_once_and_in_the_background_too(tmp_path):
-    script = (
-        "import signal, demo, os\n"
-        "signal.signal(signal.SIGINT, demo.end)\n"
-        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt:\n    print('ended')\n"
-        "os.kill(os.getpid(), signal.SIGINT)\nos.kill(os.getpid(), signal.SIGTERM)\nprint('all of it')\n"
-    )
+SIGNALS = """
+import os, pty, signal, demo
+child = os.fork()
+if not child:  # as in a terminal that was closed: whoever writes to it fails
+    ours, theirs = pty.openpty()
+    os.dup2(theirs, 1)
+    os.close(ours)
+    signal.signal(signal.SIGHUP, demo.end)
+    try:
+        os.kill(os.getpid(), signal.SIGHUP)
+    except KeyboardInterrupt:
+        print("the hub has ended", flush=True)
+        os._exit(3)
+    os._exit(4)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+signal.signal(signal.SIGINT, demo.end)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("ended")
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    os.kill(os.getpid(), number)
+print("all of it")
+"""
+
+
+def test_ctrl_c_and_a_closed_terminal_are_heard_once_and_in_the_background_too():
     variables = os.environ | {"PYTHONPATH": f"{ROOT / 'autograder' / 'hub'}:{os.environ['PYTHONPATH']}"}
-    done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[1:] == ["ending the hub; this takes some seconds …", "ended", "all of it"]
+    done = subprocess.run([sys.executable, "-c", SIGNALS], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["3", "", "ending the hub; this takes some seconds …", "ended", "all of it", ""]
 
 
 def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch):
@@ -261,7 +345,7 @@ def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch
     from release_course import fill_course_folder
 
     def write_source(folder):
-        (folder / "exercises").mkdir(parents=True)
+        (folder / "exercises").mkdir(parents=True, exist_ok=True)
         (folder / "exercises" / "exercise_1.ipynb").write_text("{}")
 
     monkeypatch.setattr(make_views, "write_source", write_source)
@@ -269,10 +353,16 @@ def test_an_assignment_without_sources_is_refused_in_words(tmp_path, monkeypatch
     (tmp_path / "course").mkdir()
     with pytest.raises(GradingError, match=r"course\.release names 'nope', which has no sources; exercises have"):
         list(fill_course_folder(of, tmp_path / "course", ROOT))
+    text = "[weights]\nexercises = 1.0\n[due]\nexercise = 2027-03-01T00:00:00Z\n[course]\nrelease = ['nope']\n"
+    said = fill_course_folder(read(tmp_path, text), tmp_path / "course", ROOT)
+    assert next(said) == (
+        "note: course.toml has due.exercise, and no assignment is called so yet. Did you mean 'exercises'?"
+    )
 
 
 def test_a_roster_survives_the_way_to_the_graders_account(tmp_path):
-    from deployment import Learner, read_deployment, read_roster, write_roster
+    from deployment import read_deployment
+    from roster import Learner, read_roster, write_roster
 
     people = (Learner("ada", "Ada", "Lovelace, Countess", "ada@example.org"), Learner("ben", "Bén"))
     assert read_roster(write_roster(people)) == people

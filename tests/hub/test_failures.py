@@ -1,19 +1,24 @@
 """A stopped proxy, a hub that restarts in mid-submission, a full disk: clear words, nothing lost, nothing twice."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hubs import ROOT, words_of, write_course
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.client import Client, UnreachableError
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub"), pytest.mark.timeout(600)]
+#: Seconds for what takes two or three on a machine that does nothing else.
+PATIENCE = 240
 LARGE = {"exercise_1.ipynb": b"x" * 8_000_000}
 
 
@@ -21,60 +26,72 @@ class InTheBackground(threading.Thread):
     """Work in a thread, whose outcome is kept."""
 
     def __init__(self, work):
-        super().__init__()
-        self.work, self.result, self.error = work, None, None
+        super().__init__(daemon=True)
+        self._work, self._result, self._error = work, None, None
         self.start()
 
     def run(self):
         try:
-            self.result = self.work()
+            self._result = self._work()
         except GradingError as error:
-            self.error = error
+            self._error = error
+
+    def result(self):
+        """Wait until the work is done and return what came of it."""
+        self.join(PATIENCE)
+        assert not self.is_alive(), "it took too long"
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 def running(hub, word):
-    return next(one for one in hub.running.processes if word in " ".join(one.cmdline()))
+    return next(one for one in hub.running.processes if word in " ".join(words_of(one)))
 
 
-def test_a_proxy_that_is_ended_comes_back_and_the_submission_arrives_once(hub, exchanges):
-    before = len(exchanges["ada"].submissions())
+@pytest.fixture
+def patient(exchanges, monkeypatch):
+    """Return ada's view of the exchange, with patience for a machine that does much else."""
+    monkeypatch.setattr(exchanges["ada"], "_patience", float(PATIENCE))
+    return exchanges["ada"]
+
+
+def test_a_proxy_that_is_ended_comes_back_and_the_submission_arrives_once(hub, patient):
+    before = len(patient.submissions())
     proxy = running(hub, "configurable-http-proxy")
     proxy.kill()
     proxy.wait(10)
-    done = InTheBackground(lambda: exchanges["ada"].submit("exercises", LARGE))
-    done.join(60)
-    assert done.error is None
-    assert [one.key for one in exchanges["ada"].submissions()].count(done.result.key) == 1
-    assert len(exchanges["ada"].submissions()) == before + 1
+    receipt = InTheBackground(lambda: patient.submit("exercises", LARGE)).result()
+    assert [one.key for one in patient.submissions()].count(receipt.key) == 1
+    assert len(patient.submissions()) == before + 1
     hub.running.wait()
 
 
 def test_without_a_proxy_and_without_patience_the_words_say_what_to_do(hub, exchanges):
     impatient = Client(exchanges["ada"].url, exchanges["ada"]._token, patience=0.1)
-    proxy = running(hub, "configurable-http-proxy")
-    proxy.suspend()
-    proxy.kill()
-    with pytest.raises(UnreachableError, match=r"cannot be reached.*Nothing of yours is lost"):
-        impatient.submit("exercises", {"a.ipynb": b"{}"})
+    proxy, own = running(hub, "configurable-http-proxy"), running(hub, "jupyterhub_config.py")
+    own.suspend()  # or it might have started another proxy by then
+    try:
+        proxy.kill()
+        with pytest.raises(UnreachableError, match=r"cannot be reached.*Nothing of yours is lost"):
+            impatient.submit("exercises", {"a.ipynb": b"{}"})
+    finally:
+        own.resume()
     hub.running.wait()
 
 
-def test_a_hub_that_restarts_in_mid_submission_loses_nothing(hub, exchanges, monkeypatch):
-    client = exchanges["ada"]
-    before = client.submissions("exercises")
-    monkeypatch.setattr(client, "_patience", 120.0)
-    uploads = [InTheBackground(lambda: client.submit("exercises", LARGE)) for _ in range(3)]
+def test_a_hub_that_restarts_in_mid_submission_loses_nothing(hub, patient):
+    before = patient.submissions("exercises")
+    uploads = [InTheBackground(lambda: patient.submit("exercises", LARGE)) for _ in range(3)]
     time.sleep(0.05)
     hub.running.stop()
     hub.running.start()
-    for upload in uploads:
-        upload.join(120)
-        assert upload.error is None
-    after = client.submissions("exercises")
+    receipts = [upload.result() for upload in uploads]
+    after = patient.submissions("exercises")
     assert after[: len(before)] == before, "what was there is there"
     assert len(after) == len(before) + 3, "each upload was kept once"
-    assert {upload.result for upload in uploads if upload.result not in after} == set()
-    assert client.submitted(after[-1]) == LARGE
+    assert {one.time for one in receipts} == {one.time for one in after[len(before) :]}
+    assert patient.submitted(after[-1]) == LARGE
     assert not list(hub.of.exchange.rglob(".*"))
 
 
@@ -140,28 +157,49 @@ def test_a_disk_that_is_really_full_keeps_what_there_was(tmp_path):
     assert "full" in done.stdout
 
 
-def test_a_port_that_is_taken_is_named(hub):
-    from running import check_ports
+def test_a_port_that_is_taken_is_named_with_who_has_it(hub):
+    from checks import check_ports
 
-    with pytest.raises(GradingError, match=rf"port {hub.of.port} is taken"):
+    with pytest.raises(GradingError, match=rf"port {hub.of.port} is taken by process \d+ \(.*configurable-http-proxy"):
         check_ports(hub.of)
 
 
+def test_a_second_hub_in_the_same_folder_is_refused_and_the_first_goes_on(hub, exchanges):
+    """By its own lock, whoever starts it and on whichever ports: the first one's processes are not touched."""
+    from running import RunningHub, free_port
+
+    before = {one.pid for one in hub.running.processes}
+    other = hub.of.file.with_name("other-ports.toml")
+    other.write_text(hub.of.file.read_text().replace(str(hub.of.port), str(free_port())))
+    words = rf"a hub runs in '{hub.of.state}' already \(process \d+, at {hub.of.url}, since"
+    with pytest.raises(GradingError, match=words), RunningHub(replace(hub.of, file=other)):
+        pass
+    config = ROOT / "autograder" / "hub" / "jupyterhub_config.py"
+    command = [*hub.before, sys.executable, "-m", "jupyterhub", "-f", str(config)]
+    variables = os.environ | {"TILELAB_COURSE": str(other)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode != 0
+    assert re.search(words, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert before <= {one.pid for one in hub.running.processes}
+    assert exchanges["ada"].released()
+
+
 def test_a_hub_that_cannot_start_says_why(state_folder, monkeypatch):
+    import running as module
     from deployment import read_deployment
-    from hubs import write_course
-    from running import RunningHub
 
     folder = state_folder / "broken"
     folder.mkdir()
-    of = read_deployment(write_course(folder, **{'kind = "shared-password"': 'kind = "no-such-kind"'}))
+    of = read_deployment(write_course(folder))
     of.state.mkdir()
-    with pytest.raises(GradingError, match="no-such-kind"), RunningHub(of):
-        pass
+    monkeypatch.setattr(module, "HERE", folder)  # where there is no configuration for it
+    with pytest.raises(GradingError, match=r"the hub ended; its last words:\n.*jupyterhub_config\.py"):
+        module.RunningHub(of).start()
 
 
 def test_a_proxy_that_is_not_installed_is_named(monkeypatch):
-    import running as module
+    import checks as module
 
     monkeypatch.setattr(module, "proxy_program", lambda: Path("no-such-proxy"))
     with pytest.raises(GradingError, match="make hub-packages"):

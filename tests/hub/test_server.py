@@ -22,6 +22,12 @@ from tilelab.grading.exchange.store import Store
 NOTEBOOK = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 
 
+@pytest.fixture(autouse=True)
+def no_demo(monkeypatch):
+    """Leave out what a hub that other tests run says about accounts."""
+    monkeypatch.delenv("TILELAB_ACCOUNTS", raising=False)
+
+
 @pytest.fixture
 def of(tmp_path):
     """Return a course that nobody has started."""
@@ -39,7 +45,7 @@ def test_the_units_are_what_systemd_takes(of, tmp_path):
     wanted = [str(file) for file in files if file.suffix in (".service", ".timer")]
     assert len(wanted) == 5
     done = subprocess.run(["systemd-analyze", "verify", *wanted], capture_output=True, text=True, check=False)
-    said = [line for line in done.stderr.splitlines() if "tilelab-" in line]
+    said = [line for line in done.stderr.splitlines() if "tiles-" in line]
     assert said == [], done.stderr
     assert done.returncode == 0, done.stderr
 
@@ -114,7 +120,7 @@ def test_tls_in_front_of_the_hub(hub, tmp_path):
             assert "max-age" in answer.headers["Strict-Transport-Security"]
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait()
 
 
 def kept(of):
@@ -189,6 +195,72 @@ def test_a_broken_gradebook_is_no_snapshot_and_the_earlier_one_stays(of, tmp_pat
     assert not list((tmp_path / "backups").glob(".*"))
 
 
+def test_what_learners_hand_in_is_kept_whatever_its_name_and_stops_no_snapshot(of, tmp_path):
+    from backup import restore, save
+
+    store = kept(of)
+    files = {"train.log": b"a", "data.db": b"no database", "x.sqlite": b"", "runtime/a-wal": b"b", f".{'a' * 32}": b"c"}
+    receipt = store.submit("ben", "exercises", files, "1" * 32)
+    collected = of.course_folder / "submitted" / "ben" / "exercises" / "train.log"
+    collected.parent.mkdir(parents=True)
+    collected.write_text("a")
+    (of.course_folder / "gradebook.db-journal").write_text("of a write that is going on")
+    snapshot = save(of.state, tmp_path / "backups")
+    shutil.rmtree(of.state)
+    restore(snapshot, of.state)
+    assert Store(of.exchange).submitted("ben", "exercises", receipt.time) == files
+    assert collected.read_text() == "a"
+    assert not (of.course_folder / "gradebook.db-journal").exists(), "it does not fit the copy"
+
+
+def test_what_vanishes_while_it_is_copied_stops_no_snapshot(of, tmp_path, monkeypatch):
+    import backup
+
+    kept(of)
+    gone = of.course_folder / "autograded.ipynb"
+    gone.write_text("{}")
+    copy = shutil.copy2
+
+    def taken_away(source, to):
+        if source == gone:
+            gone.unlink()
+        return copy(source, to)
+
+    monkeypatch.setattr(backup.shutil, "copy2", taken_away)
+    snapshot = backup.save(of.state, tmp_path / "backups")
+    assert not gone.exists()
+    assert not (snapshot / gone.relative_to(of.state)).exists()
+    assert (snapshot / "grader" / "course" / "gradebook.db").is_file(), "the rest is there"
+
+
+def test_a_restore_that_fails_leaves_nothing_half_done(of, tmp_path, monkeypatch):
+    import backup
+
+    kept(of)
+    snapshot = backup.save(of.state, tmp_path / "backups")
+    shutil.rmtree(of.state)
+
+    def full(source, to):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(backup.shutil, "copy2", full)
+    with pytest.raises(GradingError, match=r"nothing was restored, and the snapshot is untouched: .*No space left"):
+        backup.restore(snapshot, of.state)
+    monkeypatch.undo()
+    backup.restore(snapshot, of.state)
+    assert len(Store(of.exchange).submissions()) == 1
+
+
+def test_only_snapshots_are_thinned_out(of, tmp_path):
+    from backup import save
+
+    kept(of)
+    of_somebody = tmp_path / "backups" / "0000-keep-me"
+    of_somebody.mkdir(parents=True)
+    save(of.state, tmp_path / "backups", keep=1)
+    assert of_somebody.is_dir()
+
+
 def test_nothing_is_restored_over_something(of, tmp_path):
     from backup import restore, save
 
@@ -229,6 +301,34 @@ def test_kubernetes_gets_the_same_people_and_rules(tmp_path):
     assert subprocess.run(["sh", "-n", str(files["make-secrets.sh"])], check=False).returncode == 0
 
 
+def test_kubernetes_keeps_nobody_in_a_group_who_is_not_in_the_file(tmp_path):
+    """Run the code that is written for the chart on a hub's database."""
+    from cluster import values
+    from deployment import read_deployment
+    from jupyterhub import orm
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import Session
+    from traitlets.config import Config
+
+    c = Config()
+    c.JupyterHub.db_url = f"sqlite:///{tmp_path / 'hub.sqlite'}"
+    code = values(read_deployment(write_course(tmp_path)))["hub"]["extraConfig"]["groups"]
+    exec(code, {"c": c})  # a database that the hub is yet to make
+    engine = create_engine(c.JupyterHub.db_url)
+    orm.Base.metadata.create_all(engine)
+    database = Session(engine)
+    gus = orm.User(name="gus")
+    for name in ("formgrade-tiles", "nbgrader-tiles", "of-another"):
+        database.add(orm.Group(name=name, users=[gus]))
+    database.commit()
+    exec(code, {"c": c})
+    database.expire_all()
+    assert [group.name for group in gus.groups] == ["of-another"]
+    assert c.JupyterHub.load_groups["formgrade-tiles"] == {"users": ["iris", "gus"]}
+    database.close()
+    engine.dispose()
+
+
 def test_the_dockerfile_gives_learners_neither_masters_nor_checks():
     """Read the Dockerfile as far as it can be read without building it."""
     text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
@@ -255,18 +355,75 @@ def test_the_dockerfile_gives_learners_neither_masters_nor_checks():
             assert "rm -rf /var/lib/apt/lists" in rest
 
 
-def test_the_commands_say_what_they_wrote(tmp_path):
-    file = write_course(tmp_path)
-    for script in ("production", "cluster"):
+FOR_REAL = {'kind = "shared-password"': 'kind = "pam"', 'url = "http://127.0.0.1:': 'url = "https://hub.example.org:'}
 
-        def run(course, script=script):
-            command = [sys.executable, str(ROOT / "autograder" / "hub" / f"{script}.py"), "--course", str(course)]
-            whole = [*command, "--to", str(tmp_path / script)]
-            return subprocess.run(whole, capture_output=True, text=True, check=False)
 
-        done = run(file)
-        assert done.returncode == 0, done.stderr
-        assert all(os.path.exists(line) for line in done.stdout.split())
-        done = run(tmp_path / "no.toml")
-        assert done.returncode == 1
-        assert "there is no" in done.stderr
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["production", "cluster"])
+def test_the_commands_say_what_they_wrote(tmp_path, script):
+    file = write_course(tmp_path, **FOR_REAL)
+    command = [sys.executable, str(ROOT / "autograder" / "hub" / f"{script}.py"), "--course", str(file)]
+    whole = [*command, "--to", str(tmp_path / script)]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(os.path.exists(line) for line in done.stdout.split())
+
+
+def test_what_a_command_cannot_do_is_said_in_a_line(tmp_path, monkeypatch, capsys):
+    import cluster
+    import production
+
+    for module in (cluster, production):
+        monkeypatch.setattr(sys, "argv", ["it", "--course", str(tmp_path / "no.toml"), "--to", str(tmp_path / "to")])
+        assert module.main() == 1
+        assert "there is no" in capsys.readouterr().err
+    (tmp_path / "to").write_text("a file")
+    monkeypatch.setattr(
+        sys, "argv", ["it", "--course", str(write_course(tmp_path, **FOR_REAL)), "--to", str(tmp_path / "to")]
+    )
+    for module in (cluster, production):
+        assert module.main() == 1
+        assert capsys.readouterr().err == f"{str(tmp_path / 'to')!r}: File exists\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('kind = "shared-password"', "'shared-password' is for a demo, where everybody can log in as anybody"),
+        ('kind = "dummy"', "'dummy' is for a demo"),
+        ('kind = "gihub"', "'gihub' is not known. Here dummy, .*Did you mean 'github'?"),
+        (
+            'kind = "pam"\n[hub]\naccounts = "shared"',
+            "'shared' is for a demo, where all share one account: say 'own'",
+        ),
+        ('kind = "pam"\n[hub]\nurl = "http://10.0.0.5"', "hub.url = 'http://10.0.0.5', write one such as https"),
+    ],
+)
+def test_a_demo_is_no_server(tmp_path, text, words):
+    from deployment import read_deployment
+    from production import check_server
+
+    file = tmp_path / "course.toml"
+    file.write_text(f"[authenticator]\n{text}\n")
+    with pytest.raises(GradingError, match=words):
+        check_server(read_deployment(file))
+
+
+def test_two_courses_on_one_server_have_nothing_in_common(tmp_path):
+    """Neither a unit, a port, an account but people's, a folder, nor a variable of nginx."""
+    from deployment import read_deployment
+    from private_machine import accounts
+    from production import site, write_server
+
+    found = []
+    for name in ("tiles", "more-tiles"):
+        (tmp_path / name).mkdir()
+        of = read_deployment(write_course(tmp_path / name, **FOR_REAL, **{'id = "tiles"': f'id = "{name}"'}))
+        written = write_server(of, tmp_path / name / "server")
+        units = {file.name for file in written if file.suffix in (".service", ".timer")}
+        ports = set(re.findall(r"127\.0\.0\.1:\d+", "".join(map(str, (file.read_text() for file in written)))))
+        variables = set(re.findall(r"\$upgrade_\w+", site(of)))
+        found.append(units | ports | variables | set(accounts(of)) - set(of.users) | {str(of.state)})
+        assert len(units) == 5
+        assert len(variables) == 1
+    assert not found[0] & found[1]

@@ -2,9 +2,10 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -72,19 +73,19 @@ def read_policy(file: Path) -> Policy:
         return Policy()
     try:
         said = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise GradingError(f"cannot read {file.name}: {error}") from None
     known = {"weights", "due", "late", "numbers", "timed"} | OF_THE_HUB
     if unknown := sorted(set(said) - known):
-        raise GradingError(
-            f"{file.name} has [{unknown[0]}]; it may have {', '.join(f'[{one}]' for one in sorted(known))}"
-        )
+        may = ", ".join(f"[{one}]" for one in sorted(known))
+        raise GradingError(f"{file.name} has [{unknown[0]}]; it may have {may}{meant(unknown[0], known)}")
+    if wrong := next((name for name in said if not isinstance(said[name], dict)), None):
+        raise GradingError(f"{file.name}: {wrong} = {said[wrong]!r}, but {wrong} is a table: write [{wrong}]")
     weights = {name: _share(file, f"weights.{name}", value) for name, value in said.get("weights", {}).items()}
     if weights and abs(sum(weights.values()) - 1) > 1e-6:
         raise GradingError(f"the weights in {file.name} add up to {sum(weights.values()):g}, not to 1")
     late = said.get("late", {})
-    if unknown := sorted(set(late) - {"grace_minutes", "per_day", "most"}):
-        raise GradingError(f"{file.name}: late.{unknown[0]} is not known; grace_minutes, per_day and most are")
+    check_keys(file, "late", late, ("grace_minutes", "per_day", "most"))
     grace = late.get("grace_minutes", 0)
     if isinstance(grace, bool) or not isinstance(grace, int | float) or grace < 0:
         raise GradingError(f"{file.name}: late.grace_minutes = {grace!r}, a number from 0 on is asked for")
@@ -102,13 +103,31 @@ def read_policy(file: Path) -> Policy:
         ),
         _key(file, said.get("numbers", {})),
         accept,
-        _course(said.get("course")),
+        _course(said.get("course", {})),
     )
 
 
+def check_keys(file: Path, table: str, said: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuse a table's first key that is not known, with the one that was probably meant.
+
+    Raises
+    ------
+    GradingError
+        Quoting it.
+    """
+    if unknown := sorted(set(said) - set(known)):
+        all_known = ", ".join(sorted(known))
+        raise GradingError(f"{file.name}: {table}.{unknown[0]} is not known; {all_known} are{meant(unknown[0], known)}")
+
+
+def meant(said: str, known: Iterable[str]) -> str:
+    """Return a question for the one of the known words that is nearest to what was said; ``""`` where none is near."""
+    near = get_close_matches(said, sorted(known), 1)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
 def _key(file: Path, said: Mapping[str, Any]) -> str:
-    if unknown := sorted(set(said) - {"by_learner", "key"}):
-        raise GradingError(f"{file.name}: numbers.{unknown[0]} is not known; by_learner and key are")
+    check_keys(file, "numbers", said, ("by_learner", "key"))
     switch, key = said.get("by_learner", False), said.get("key", "")
     if not isinstance(switch, bool):
         raise GradingError(f"{file.name}: numbers.by_learner = {switch!r}, write true or false")
@@ -121,9 +140,9 @@ def _key(file: Path, said: Mapping[str, Any]) -> str:
     return key if switch else ""
 
 
-def _course(said: Any) -> str:
+def _course(said: Mapping[str, Any]) -> str:
     """Return the course's name; whether it can be meant, who derives a hub from it says."""
-    return str(said.get("id", Policy.course)) if isinstance(said, dict) else Policy.course
+    return str(said.get("id", Policy.course))
 
 
 def _share(file: Path, name: str, value: Any) -> float:

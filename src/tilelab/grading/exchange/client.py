@@ -16,7 +16,7 @@ from typing import Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.bundle import Files, as_json, from_json
-from tilelab.grading.exchange.store import Receipt
+from tilelab.grading.exchange.store import Receipt, check_name
 
 URL = "TILELAB_EXCHANGE_URL"
 TOKEN = "JUPYTERHUB_API_TOKEN"
@@ -64,24 +64,25 @@ class Client:
 
     def handed_out(self, assignment: str) -> dict[str, bytes]:
         """Return the files of an assignment."""
-        return from_json(self._call("GET", f"released/{assignment}")["files"])
+        return from_json(self._call("GET", f"released/{_name(assignment)}")["files"])
 
     def release(self, assignment: str, files: Files, again: bool = False) -> int:
         """Release an assignment."""
-        return int(self._call("PUT", f"released/{assignment}", {"files": as_json(files), "again": again})["version"])
+        said = {"files": as_json(files), "again": again}
+        return int(self._call("PUT", f"released/{_name(assignment)}", said)["version"])
 
     def withdraw(self, assignment: str) -> None:
         """Withdraw an assignment."""
-        self._call("DELETE", f"released/{assignment}")
+        self._call("DELETE", f"released/{_name(assignment)}")
 
     def submit(self, assignment: str, files: Files) -> Receipt:
         """Hand in, and return the receipt."""
         said = {"files": as_json(files), "key": uuid.uuid4().hex}
-        return Receipt(**self._call("POST", f"submissions/{assignment}", said)["receipt"])
+        return Receipt(**self._call("POST", f"submissions/{_name(assignment)}", said)["receipt"])
 
     def submissions(self, assignment: str = "", everybody: bool = False) -> list[Receipt]:
         """Return one's own receipts, or everybody's."""
-        asked = f"submissions?assignment={assignment}&everybody={int(everybody)}"
+        asked = f"submissions?assignment={_name(assignment) if assignment else ''}&everybody={int(everybody)}"
         return [Receipt(**receipt) for receipt in self._call("GET", asked)["submissions"]]
 
     def submitted(self, receipt: Receipt) -> dict[str, bytes]:
@@ -96,7 +97,7 @@ class Client:
 
     def feedback(self, assignment: str) -> dict[str, dict[str, bytes]]:
         """Return the feedback to one's own submissions, by their times."""
-        found = self._call("GET", f"feedback/{assignment}")["feedback"]
+        found = self._call("GET", f"feedback/{_name(assignment)}")["feedback"]
         return {when: from_json(files) for when, files in found.items()}
 
     def materials(self, have: int = 0) -> tuple[int, dict[str, bytes]]:
@@ -134,6 +135,12 @@ class Client:
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise UnreachableError(f"the exchange cannot be reached ({reason})") from error
+
+
+def _name(assignment: str) -> str:
+    """Return an assignment's name, which has nothing in it that an address cannot hold, or raise `GradingError`."""
+    check_name("assignment", assignment)
+    return assignment
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from traitlets.config import Config
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.bundle import read_folder, write_folder
 from tilelab.grading.exchange.client import PATIENCE, Client
-from tilelab.grading.exchange.store import TIME, Receipt
+from tilelab.grading.exchange.store import TIME, Receipt, check_name
 
 #: How nbgrader writes a moment; the same text names the folder of a learner's feedback.
 STAMP = "%Y-%m-%d %H:%M:%S.%f UTC"
@@ -60,6 +60,9 @@ class ServiceExchange(abc.Exchange):
             return super().start()
         except GradingError as error:
             self.fail(str(error))
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            self.fail(f"{error.strerror or error}{where}. Nothing was lost: mend that and try again")
 
     def init_src(self) -> None:
         """Nothing is looked for in advance."""
@@ -81,7 +84,8 @@ class ServiceExchange(abc.Exchange):
         return str(self.coursedir.assignment_id)
 
     def place(self, assignment: str) -> Path:
-        """Return where an assignment lies among a learner's files."""
+        """Return where an assignment lies among a learner's files, or raise `GradingError`: a name is no path."""
+        check_name("assignment", assignment)
         below = Path(self.coursedir.course_id) if self.path_includes_course else Path()
         return Path(self.assignment_dir).absolute() / below / assignment
 

@@ -121,7 +121,7 @@ class Store:
         GradingError
             It is handed out already and ``again`` is not said, or a file still holds a solution.
         """
-        _check_name("assignment", assignment)
+        check_name("assignment", assignment)
         if assignment in self.released() and not again:
             raise GradingError(f"{assignment!r} is released already; say so to release it again (--force)")
         for name, content in files.items():
@@ -170,7 +170,7 @@ class Store:
         GradingError
             The assignment is not released, or a file's name leads elsewhere.
         """
-        _check_name("learner", learner)
+        check_name("learner", learner)
         self._version_of(assignment)
         place = self.root / "submissions" / learner / assignment
         with self._adding:
@@ -193,7 +193,7 @@ class Store:
         """Return receipts, by learner, assignment and time; all, or those of one learner or assignment."""
         for what, name in (("learner", learner), ("assignment", assignment)):
             if name is not None:
-                _check_name(what, name)
+                check_name(what, name)
         base = self.root / "submissions"
         found = []
         for whose in [base / learner] if learner else _folders(base):
@@ -231,8 +231,8 @@ class Store:
 
     def feedback(self, learner: str, assignment: str) -> dict[str, dict[str, bytes]]:
         """Return the newest feedback to each submission of a learner, by its time."""
-        _check_name("learner", learner)
-        _check_name("assignment", assignment)
+        check_name("learner", learner)
+        check_name("assignment", assignment)
         found = {}
         for folder in _folders(self.root / "feedback" / learner / assignment):
             if versions := _folders(folder):
@@ -315,7 +315,8 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def _check_name(what: str, name: Any) -> None:
+def check_name(what: str, name: Any) -> None:
+    """Raise `GradingError` where a learner or an assignment cannot be called so."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise GradingError(f"{what} {name!r} is not a name: letters, digits and . _ - @ are, not beginning with a dot")
 
