@@ -34,17 +34,16 @@ def test_arrow_keys_go_from_cell_to_cell(visit):
         assert said.inner_text() == f"({coordinate[0]},{coordinate[1]}): offset {layout(*coordinate)}"
 
 
-def test_banks_are_named(visit):
+@pytest.mark.parametrize("pitch", [32, 33])
+def test_banks_are_named(visit, pitch):
     page = visit("/notebooks/04-size-cosize.html").page
-    found, said = picture(page, "without and with padding")
+    layout = Layout((32, 32), (pitch, 1))
+    found, said = picture(page, f"banks of {layout}")
     found.focus()
-    for coordinate in [(1, 0), (2, 0)]:
-        page.keyboard.press("ArrowDown")
-        offset = Layout((32, 32), (32, 1))(*coordinate)
-        assert said.inner_text() == f"({coordinate[0]},0): offset {offset}, bank {bank(4 * offset)}"
-    page.keyboard.press("End")
-    offset = Layout((32, 32), (33, 1))(2, 7)
-    assert said.inner_text() == f"(2,7): offset {offset}, bank {bank(4 * offset)}"
+    for key, coordinate in [("ArrowDown", (1, 0)), ("ArrowDown", (2, 0)), ("End", (2, 7))]:
+        page.keyboard.press(key)
+        offset = layout(*coordinate)
+        assert said.inner_text() == f"({coordinate[0]},{coordinate[1]}): offset {offset}, bank {bank(4 * offset)}"
 
 
 def test_threads_are_named(visit):
