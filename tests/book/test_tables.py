@@ -1,5 +1,7 @@
 """On a phone every table can be read without scrolling sideways (tables.js)."""
 
+from itertools import pairwise
+
 import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -39,7 +41,7 @@ def test_a_stacked_cell_carries_the_name_of_its_column(open_at):
     names = row.locator("td").evaluate_all("cells => cells.map(cell => getComputedStyle(cell, '::before').content)")
     assert names == ['"you want"', '"call"', '"gives"']
     boxes = [cell.bounding_box() for cell in row.locator("td").all()]
-    assert all(above["y"] < below["y"] for above, below in zip(boxes, boxes[1:], strict=False))
+    assert all(above["y"] < below["y"] for above, below in pairwise(boxes))
 
 
 def test_turning_the_phone_gives_the_table_back(open_at):
