@@ -83,3 +83,18 @@ def test_pictures_answer_from_files_too(chromium, html):
     page.locator("tile-picture").first.focus()
     assert page.locator("tile-picture [role=status]").first.inner_text()
     context.close()
+
+
+@pytest.mark.parametrize(("path", "title", "fits"), [
+    ("04-size-cosize", "the memory of (3,4):(5,1)", True),
+    ("04-size-cosize", "banks of (32,32):(33,1)", False),
+])  # fmt: skip
+def test_a_picture_fits_on_a_phone_unless_it_would_be_too_small_to_read(chromium, site, path, title, fits):
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{site}/notebooks/{path}.html", wait_until="load")
+    svg = page.locator(f"svg.tilelab[aria-label='{title}']").last
+    shown, drawn = svg.bounding_box()["width"], float(svg.get_attribute("width"))
+    assert drawn > 390
+    assert (shown < 390) == fits
+    assert fits or shown == pytest.approx(drawn)
+    page.close()
