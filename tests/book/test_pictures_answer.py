@@ -86,7 +86,7 @@ def test_pictures_answer_from_files_too(chromium, html):
 
 
 @pytest.mark.parametrize(("path", "title", "fits"), [
-    ("04-size-cosize", "the memory of (3,4):(5,1)", True),
+    ("04-size-cosize", "the memory of (4,4):(5,1)", True),
     ("04-size-cosize", "banks of (32,32):(33,1)", False),
 ])  # fmt: skip
 def test_a_picture_fits_on_a_phone_unless_it_would_be_too_small_to_read(chromium, site, path, title, fits):
