@@ -1,5 +1,6 @@
 /* Pictures that answer: point at a cell, or focus the picture and go from cell to cell with the arrow keys. What the
-   cell is (coordinate, offset, bank, thread) stands below the picture, where a screen reader reads it.
+   cell is (coordinate, offset, bank, thread) stands below the picture, where a screen reader reads it. And a picture that
+   is a little wider than the page is made to fit.
 
    The pictures are SVG that tilelab drew; each cell brings its note. Without JavaScript the notes are tooltips. Works
    from files: nothing is loaded. */
@@ -78,6 +79,28 @@
     }
   }
 
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", wrap);
-  else wrap();
+  /* A picture smaller than this share of itself could not be read: it keeps its size and scrolls. */
+  const LEGIBLE = 0.7;
+
+  function fit() {
+    for (const svg of document.querySelectorAll(".cell_output svg.tilelab")) {
+      svg.style.width = svg.style.height = "";
+      const wide = Number(svg.getAttribute("width"));
+      const room = svg.closest("div").clientWidth;
+      if (room < wide && room >= LEGIBLE * wide) {
+        svg.style.width = `${room}px`;
+        svg.style.height = "auto";
+      }
+    }
+  }
+
+  function start() {
+    wrap();
+    fit();
+    window.addEventListener("resize", fit);
+    document.addEventListener("toggle", fit, true);
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
 })();

@@ -21,7 +21,7 @@ def test_what_scrolls_is_reached_by_keyboard(phone):
         "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth)"
         ".map(box => (box.querySelector('tile-picture') || box).tabIndex)"
     )
-    assert len(wide) >= 3
+    assert len(wide) >= 2
     assert set(wide) == {0}
 
 

@@ -34,17 +34,16 @@ def test_arrow_keys_go_from_cell_to_cell(visit):
         assert said.inner_text() == f"({coordinate[0]},{coordinate[1]}): offset {layout(*coordinate)}"
 
 
-def test_banks_are_named(visit):
+@pytest.mark.parametrize("pitch", [32, 33])
+def test_banks_are_named(visit, pitch):
     page = visit("/notebooks/04-size-cosize.html").page
-    found, said = picture(page, "without and with padding")
+    layout = Layout((32, 32), (pitch, 1))
+    found, said = picture(page, f"banks of {layout}")
     found.focus()
-    for coordinate in [(1, 0), (2, 0)]:
-        page.keyboard.press("ArrowDown")
-        offset = Layout((32, 32), (32, 1))(*coordinate)
-        assert said.inner_text() == f"({coordinate[0]},0): offset {offset}, bank {bank(4 * offset)}"
-    page.keyboard.press("End")
-    offset = Layout((32, 32), (33, 1))(2, 7)
-    assert said.inner_text() == f"(2,7): offset {offset}, bank {bank(4 * offset)}"
+    for key, coordinate in [("ArrowDown", (1, 0)), ("ArrowDown", (2, 0)), ("End", (2, 7))]:
+        page.keyboard.press(key)
+        offset = layout(*coordinate)
+        assert said.inner_text() == f"({coordinate[0]},{coordinate[1]}): offset {offset}, bank {bank(4 * offset)}"
 
 
 def test_threads_are_named(visit):
@@ -84,3 +83,18 @@ def test_pictures_answer_from_files_too(chromium, html):
     page.locator("tile-picture").first.focus()
     assert page.locator("tile-picture [role=status]").first.inner_text()
     context.close()
+
+
+@pytest.mark.parametrize(("path", "title", "fits"), [
+    ("04-size-cosize", "the memory of (4,4):(5,1)", True),
+    ("04-size-cosize", "banks of (32,32):(33,1)", False),
+])  # fmt: skip
+def test_a_picture_fits_on_a_phone_unless_it_would_be_too_small_to_read(chromium, site, path, title, fits):
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{site}/notebooks/{path}.html", wait_until="load")
+    svg = page.locator(f"svg.tilelab[aria-label='{title}']").last
+    shown, drawn = svg.bounding_box()["width"], float(svg.get_attribute("width"))
+    assert drawn > 390
+    assert (shown < 390) == fits
+    assert fits or shown == pytest.approx(drawn)
+    page.close()
