@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from html import unescape
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 
@@ -83,6 +84,11 @@ def test_steps_are_as_large_as_chapter_14_says():
     assert all(of("naive", n) / of("naive_uncoalesced", n) > 3 for n in SIDES)
     assert of("register_8x8", 1024) < of("register_2x2", 1024)
     assert of("register_8x8", 4096) > of("register_2x2", 4096)
+
+
+def test_not_every_idea_pays_alone():
+    times = [of(one.name, 4096, "ms") for one in LADDER]
+    assert any(after > before for before, after in pairwise(times))
 
 
 @pytest.mark.parametrize("n", SIDES)
