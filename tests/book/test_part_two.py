@@ -77,6 +77,11 @@ def test_the_dynamic_kernel_was_timed_with_the_tiles_that_chapter_12_says():
     assert rung("tiled_dynamic").block[:2] == (32, 32)
 
 
+def test_wider_tiles_are_faster():
+    """Statement ``d`` of practice 2."""
+    assert of("tiled_32", 4096) > of("tiled_16", 4096) > of("tiled_8", 4096)
+
+
 def test_steps_are_as_large_as_chapter_14_says():
     tiling = [of("tiled_16", n) / of("naive", n) for n in SIDES]
     registers = [of("register_2x2", n) / of("tiled_16", n) for n in SIDES]
