@@ -49,7 +49,6 @@ def _hardware() -> dict[str, KnownNumber]:
         ),
         "h200-warps": known(chip.warps_per_sm, "warps that an SM of an H200 can hold", "limits"),
         "registers": known(chip.registers_per_thread, "registers that a thread can have", "limits"),
-        "threads": known(chip.threads_per_block, "threads that a block can have", "limits"),
         "h200-l2": known(H200.l2 // MIB, "MiB of L2 cache of an H200", "limits.DEVICES"),
         "h200-fp32": known(
             f"{H200.fp32 / 1e12:.1f}", "TFLOP/s of an H200 in float32, by its data sheet", "limits.DEVICES"
@@ -79,41 +78,18 @@ def _measured(run: str, meaning: str, value: Callable[[dict], str]) -> KnownNumb
 
 
 def _records() -> dict[str, KnownNumber]:
-    def cube(run: dict, kernel: str, key: str, n: int = 4096) -> float:
-        return next(r[key] for r in run["rows"] if r["kernel"] == kernel and (r["M"], r["N"], r["K"]) == (n, n, n))
+    def share(kernel: str, shown: str) -> Callable[[dict], str]:
+        def shown_share(run: dict) -> str:
+            [row] = (r for r in run["rows"] if r["kernel"] == kernel and r["M"] == r["N"] == r["K"] == 4096)
+            return format(row["percent_of_cublas"], shown)
 
-    def seconds(run: dict, way: str) -> float:
-        return next(row["seconds"] for row in run["rows"] if row["way"] == way)
+        return shown_share
 
-    ladder, builds = "ladder_h200", "builds_h200"
+    ladder = "ladder_h200"
     return {
-        "tiled-over-naive": _measured(
-            ladder,
-            "times as fast as the naive kernel is the tiled one at 4096³",
-            lambda run: f"{cube(run, 'naive', 'ms') / cube(run, 'tiled_16', 'ms'):.2f}",
-        ),
-        "tiled-share": _measured(
-            ladder,
-            "% of cuBLAS reached by the tiled kernel at 4096³",
-            lambda run: f"{cube(run, 'tiled_16', 'percent_of_cublas'):.0f}",
-        ),
+        "tiled-share": _measured(ladder, "% of cuBLAS reached by the tiled kernel at 4096³", share("tiled_16", ".0f")),
         "last-rung-share": _measured(
-            ladder,
-            "% of cuBLAS reached by the last rung at 4096³",
-            lambda run: f"{cube(run, 'warp_tiled', 'percent_of_cublas'):.1f}",
-        ),
-        "nvrtc-build": _measured(
-            builds, "s that NVRTC takes for a first build", lambda run: f"{seconds(run, 'nvrtc, first build'):.2f}"
-        ),
-        "inline-build": _measured(
-            builds,
-            "s that load_inline takes for a first build",
-            lambda run: f"{seconds(run, 'load_inline, the mended source'):.0f}",
-        ),
-        "simulated-launches": _measured(
-            "simulator_on_gpu",
-            "launches whose counts were compared with Nsight Compute's",
-            lambda run: str(run["targets"][0]["value"]),
+            ladder, "% of cuBLAS reached by the last rung at 4096³", share("warp_tiled", ".1f")
         ),
     }
 

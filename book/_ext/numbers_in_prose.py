@@ -8,7 +8,6 @@ and warnings fail the build.
 """
 
 import re
-from itertools import chain
 
 import nbformat
 from docutils import nodes
@@ -149,36 +148,32 @@ def commands_of(record):
 
 
 class RecordedRuns(Directive):
-    """A table of all recorded runs."""
+    """All recorded runs: what each ran on, on which data, what it claims, and how it is made again."""
 
     def run(self):
-        """Return it."""
-        rows = []
+        """Return them."""
+        runs = nodes.definition_list(classes=["runs"])
         for path in sorted(records_folder().glob("*.json")):
             run = read_record(path)
             where = run["recorded"]
-            machine = ", ".join(
-                part
-                for part in (
-                    where["device"],
-                    where["driver"] and f"driver {where['driver']}",
-                    where["toolkit"] and f"CUDA {where['toolkit']}",
-                )
-                if part
-            )
+            machine = [where["device"]]
+            machine += [f"driver {where['driver']}"] if where["driver"] else []
+            machine += [f"CUDA {where['toolkit']}"] if where["toolkit"] else []
             held = sum(target["ok"] for target in run["targets"])
-            targets = f"{held} of {len(run['targets'])}" if run["targets"] else "none"
-            cells = [
-                [nodes.literal("", path.stem)],
-                [nodes.Text(machine)],
-                [nodes.Text(where["date"][:10])],
-                [nodes.inline("", str(where["distribution"]), classes=["recorded-run"])],
-                [nodes.Text(targets)],
-                list(chain.from_iterable((nodes.literal("", one), nodes.Text(" ")) for one in commands_of(path))),
-                [nodes.literal("", str(where["commit"]))],
-            ]
-            rows.append((f"run-{path.stem}", cells))
-        return [table(["run", "on", "date", "data", "claims that hold", "command", "commit"], rows)]
+            claims = f"{held} of {len(run['targets'])} hold" if run["targets"] else "none"
+            facts = nodes.bullet_list()
+            for name, *told in [
+                ("on", nodes.Text(f"{', '.join(machine)}; {where['date'][:10]}")),
+                ("data", nodes.inline("", str(where["distribution"]), classes=["recorded-run"])),
+                ("claims", nodes.Text(claims)),
+                ("commit", nodes.literal("", str(where["commit"]))),
+            ]:
+                facts += nodes.list_item("", nodes.paragraph("", "", nodes.Text(f"{name}: "), *told))
+            command = "\n".join(commands_of(path))
+            term = nodes.term("", "", nodes.literal("", path.stem), ids=[f"run-{path.stem}"])
+            how = nodes.literal_block(command, command, language="text")
+            runs += nodes.definition_list_item("", term, nodes.definition("", facts, how))
+        return [runs]
 
 
 def setup(app):
