@@ -151,7 +151,6 @@ class Unlisted:
     [
         (Unspeakable(), "an Unspeakable cannot be handed in"),
         (Unlisted(), "its tolist() says RuntimeError: still on another device"),
-        ({1, 2}, "a set cannot be handed in: {1, 2}"),
         (int, "a type cannot be handed in"),
         (1j, "a complex cannot be handed in: 1j"),
         (lambda: 1, "define it with def in a cell"),

@@ -108,7 +108,11 @@ def test_a_judges_run_leaves_no_trace(kept, monkeypatch, capsys, mode):
     assert not kept.exists()
 
 
-def test_it_can_be_turned_off(kept, monkeypatch, capsys):
+def test_it_can_be_turned_off(kept, monkeypatch, capsys, tmp_path):
+    usual = tmp_path / "tilelab" / "progress.json"
+    usual.parent.mkdir()
+    usual.write_text('{"parts": {"exercise_3_degree": {"earned": 1.0}}}')
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("TILELAB_PROGRESS", "")
     check("exercise_1", table=TABLE)
     assert progress.read() == {}

@@ -28,7 +28,9 @@ def file() -> Path:
 
 
 def read() -> dict[str, dict[str, Any]]:
-    """Return what is known of each part, by its grade cell's name; nothing where the file is not there or not ours."""
+    """Return what is known of each part, by its grade cell's name; nothing where this is off or the file is not ours."""
+    if os.environ.get(VARIABLE) == "":
+        return {}
     try:
         found = json.loads(file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
