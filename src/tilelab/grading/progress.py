@@ -28,7 +28,7 @@ def file() -> Path:
 
 
 def read() -> dict[str, dict[str, Any]]:
-    """Return what is known of each part, by its grade cell's name; nothing where this is off or the file is not ours."""
+    """Return what is known of each part, by its grade cell's name; nothing where this is off or the file not ours."""
     if os.environ.get(VARIABLE) == "":
         return {}
     try:
