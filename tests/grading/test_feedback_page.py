@@ -60,3 +60,6 @@ def test_feedback_is_written_again_where_a_person_has_given_points(course):
     assert course.stale_feedback("exercises", ["given-points"]) == []
     page.write_text(page.read_text()[:-20])
     assert course.stale_feedback("exercises", ["given-points"]) == ["given-points"], "half a page is none"
+    course.grade("exercises", "given-points")
+    (course.root / "autograded" / "given-points" / "exercises" / "exercise_1.ipynb").unlink()
+    assert course.stale_feedback("exercises", ["given-points"]) == ["given-points"], "nobody knows of what it is"

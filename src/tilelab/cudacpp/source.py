@@ -1,8 +1,9 @@
 """Reading a CUDA C++ source: a kernel's parameters, its lines, and the few rewrites that emulation needs."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.preprocess import active, aliases, defined_by, without_comments
@@ -242,11 +243,41 @@ def _parameter(text: str, bound: Mapping[str, str]) -> Parameter:
     return Parameter(name, ctype, DTYPES.get(ctype, ""), pointer, const)
 
 
-_EXTERN = re.compile(
-    r"extern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?)\s++"
+class Unsized(NamedTuple):
+    """A shared array whose size the launch decides: ``extern __shared__ kind name[]rest``."""
+
+    kind: str
+    name: str
+    rest: str
+
+
+_UNSIZED = re.compile(
+    r"\bextern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?)\s++"
     r"((?:[\w:]++\s++){1,12})(\w++)\s*+\[\s*+\]((?:\s*+\[[^\]]{1,200}\]){0,4})",
     re.S,
 )
+
+
+def unsized_shared(source: str) -> list[Unsized]:
+    """Return a source's shared arrays whose size the launch decides."""
+    return [_unsized(found) for found in _UNSIZED.finditer(source)]
+
+
+def rewrite_unsized(source: str, write: Callable[[Unsized], str]) -> str:
+    """Put other declarations in the place of the shared arrays whose size the launch decides; lines keep their numbers.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    write : callable
+        Gives the declaration, in one line and without its semicolon.
+    """
+    return _UNSIZED.sub(lambda found: write(_unsized(found)) + "\n" * found[0].count("\n"), source)
+
+
+def _unsized(found: re.Match[str]) -> Unsized:
+    return Unsized(*(" ".join(part.split()) for part in found.groups()[1:]))
 
 
 def for_emulation(source: str) -> str:
@@ -255,12 +286,12 @@ def for_emulation(source: str) -> str:
     Lines keep their numbers.
     """
 
-    def pointer(match: re.Match[str]) -> str:
-        kind, name, rest = " ".join(match[2].split()), match[3], " ".join(match[4].split())
+    def pointer(array: Unsized) -> str:
+        kind, name, rest = array
         given = (f"(*const {name}){rest}", f"(*){rest}") if rest else (f"* const {name}", "*")
-        return f"static {kind} {given[0]} = ({kind} {given[1]})tilelab_dynamic_shared" + "\n" * match[0].count("\n")
+        return f"static {kind} {given[0]} = ({kind} {given[1]})tilelab_dynamic_shared"
 
-    return _EXTERN.sub(pointer, source)
+    return rewrite_unsized(source, pointer)
 
 
 def first_value_of_shared(source: str) -> int:

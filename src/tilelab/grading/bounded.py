@@ -79,9 +79,9 @@ class BoundedJudge(Judge):
         }
         found: Any = "ended"
         for _ in range(ATTEMPTS):
+            found = _bench().ask(asked)
             if found != "ended":
                 break
-            found = _bench().ask(asked)
         if found == "too long":
             self._stopped += 1
             return Verdict(

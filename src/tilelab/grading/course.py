@@ -437,7 +437,7 @@ class Course:
 
     def write_feedback(self, assignment: str, student: str) -> str:
         """Write one student's feedback; return what stopped it, or ``""``."""
-        state = self._states(assignment).get(student, "")  # first: what changes meanwhile is seen next time
+        state = self._states(assignment, [student]).get(student, "")  # first: what changes meanwhile is seen next time
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
             with temp_attrs(self.api.coursedir, assignment_id=assignment, student_id=student):
@@ -458,18 +458,18 @@ class Course:
 
     def stale_feedback(self, assignment: str, students: Sequence[str]) -> list[str]:
         """Return those students whose feedback is not there, not whole, or not of the grades that there are now."""
-        states = self._states(assignment)
+        states = self._states(assignment, students)
         return [one for one in students if not self._has_feedback(assignment, one, states.get(one, ""))]
 
-    def _states(self, assignment: str) -> dict[str, str]:
+    def _states(self, assignment: str, students: Sequence[str]) -> dict[str, str]:
         with self.gradebook() as gradebook:
-            return states(gradebook, assignment)
+            return states(gradebook, assignment, students)
 
     def _has_feedback(self, assignment: str, student: str, state: str) -> bool:
         folder = self._feedback(assignment, student)
         for name in self.notebooks(assignment):
             html, graded = folder / f"{name}.html", self._autograded(assignment, student) / f"{name}.ipynb"
-            if not html.is_file() or html.stat().st_mtime < graded.stat().st_mtime:
+            if not (html.is_file() and graded.is_file()) or html.stat().st_mtime < graded.stat().st_mtime:
                 return False
             if not is_of(html.read_text(errors="replace"), state):
                 return False

@@ -5,7 +5,7 @@ Which part a line of its score list is about, what still waits, and of which gra
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbgrader.api import Assignment, Comment, Grade, SubmittedAssignment, SubmittedNotebook
@@ -36,7 +36,7 @@ def named(html: str, pending: Mapping[str, float]) -> str:
     return LINE.sub(line, html)
 
 
-def states(gradebook: Any, assignment: str) -> dict[str, str]:
+def states(gradebook: Any, assignment: str, students: Sequence[str]) -> dict[str, str]:
     """Return a digest of everything in the gradebook that a student's feedback shows, by student.
 
     Parameters
@@ -45,6 +45,8 @@ def states(gradebook: Any, assignment: str) -> dict[str, str]:
         The course's.
     assignment : str
         Of what.
+    students : sequence of str
+        Whose.
     """
     shown: dict[str, list[str]] = {}
     scores = (Grade.cell_id, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
@@ -57,7 +59,7 @@ def states(gradebook: Any, assignment: str) -> dict[str, str]:
             .join(SubmittedNotebook, owner.notebook_id == SubmittedNotebook.id)
             .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
             .join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
-            .filter(Assignment.name == assignment)
+            .filter(Assignment.name == assignment, SubmittedAssignment.student_id.in_(students))
             .order_by(what[0])
         )
         for student, *values in rows:

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 
 from tilelab.cudacpp.errors import READING
+from tilelab.cudacpp.source import Unsized, rewrite_unsized, unsized_shared
 from tilelab.grading.cuda_answers import CudaAnswer, Shape, try_all
 from tilelab.grading.errors import GradingError
 from tilelab.grading.rules import number_of
@@ -16,11 +17,6 @@ from tilelab.grading.rules import number_of
 #: What is said of a kernel that shares nothing.
 NOTHING_SHARED = "keeps nothing in shared memory that another thread reads"
 _OF_A_BLOCK = re.compile(r"\b(?:static\s++)?+__shared__\b(?:\s++static\b)?+")
-#: An array whose size the launch decides. Every quantifier keeps what it took: a source decides no running time.
-_OF_A_LAUNCH = re.compile(
-    r"\bextern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?+)\s++((?:[\w:]++\s++){1,12})(\w++)\s*+"
-    r"\[\s*+\]((?:\s*+\[[^\]]{1,100}\])*+)"
-)
 _IN_PYTHON = re.compile(r"\bshared(\s*+\.\s*+array\b)")
 
 
@@ -65,7 +61,7 @@ def _kept(answer: CudaAnswer, shape: Shape) -> set[str]:
         called = (ast.unparse(node.func) for node in ast.walk(ast.parse(answer.source)) if isinstance(node, ast.Call))
         return {name for name in called if name.endswith("shared.array")}
     kernel = answer.kernel(shape)
-    dynamic = {"dynamic", *(found[3] for found in _OF_A_LAUNCH.finditer(answer.source))} if kernel.shared else set()
+    dynamic = {"dynamic", *(array.name for array in unsized_shared(answer.source))} if kernel.shared else set()
     return dynamic | {name for name, _, _ in kernel.build(checked=True).shared}
 
 
@@ -84,9 +80,8 @@ def _private(answer: CudaAnswer, shape: Shape) -> CudaAnswer:
     names = dict(zip("MNK", shape, strict=True)) | {"TILE": answer.tile}
     size = max(number_of(answer.launch.get("shared", 0), names), 1)
 
-    def sized(found: re.Match[str]) -> str:
-        lines = "\n" * found[0].count("\n")
-        kind, name = " ".join(found[2].split()), found[3]
-        return f"alignas(16) {kind} {name}[({size} + sizeof({kind}) - 1) / sizeof({kind})]{found[4]}{lines}"
+    def sized(array: Unsized) -> str:
+        kind, name, rest = array
+        return f"alignas(16) {kind} {name}[({size} + sizeof({kind}) - 1) / sizeof({kind})]{rest}"
 
-    return replace(answer, source=_OF_A_BLOCK.sub("", _OF_A_LAUNCH.sub(sized, answer.source)))
+    return replace(answer, source=_OF_A_BLOCK.sub("", rewrite_unsized(answer.source, sized)))

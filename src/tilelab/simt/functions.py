@@ -36,26 +36,16 @@ def _lgamma(x: float) -> float:
         return math.inf
 
 
-def _lesser(function: Function) -> Function:
-    """The lesser of two, of floats as ``function`` says; -0.0 comes before 0.0."""
+def _extreme(plain: Function, function: Function) -> Function:
+    """The lesser (``plain`` is min) or greater of two, of floats as ``function`` says; -0.0 comes before 0.0."""
 
     def apply(a: Any, b: Any) -> Any:
         if not isinstance(a, np.ndarray | np.floating) and not isinstance(b, np.ndarray):
-            return min(a, b)
-        least = function(a, b)
-        return np.where((a == 0) & (b == 0), -(-a - b), least)[()] if least.dtype.kind == "f" else least
-
-    return apply
-
-
-def _greater(function: Function) -> Function:
-    """The greater of two, of floats as ``function`` says; 0.0 comes after -0.0."""
-
-    def apply(a: Any, b: Any) -> Any:
-        if not isinstance(a, np.ndarray | np.floating) and not isinstance(b, np.ndarray):
-            return max(a, b)
-        greatest = function(a, b)
-        return np.where((a == 0) & (b == 0), a + b, greatest)[()] if greatest.dtype.kind == "f" else greatest
+            return plain(a, b)
+        found = function(a, b)
+        if found.dtype.kind != "f":
+            return found
+        return np.where((a == 0) & (b == 0), -(-a - b) if plain is min else a + b, found)[()]
 
     return apply
 
@@ -123,8 +113,9 @@ FUNCTIONS: dict[str, Function] = {
 }
 FUNCTIONS |= {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "min": _lesser(np.fmin), "max": _greater(np.fmax),
-    "minimum": _lesser(np.minimum), "maximum": _greater(np.maximum),
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power,
+    "min": _extreme(min, np.fmin), "max": _extreme(max, np.fmax),
+    "minimum": _extreme(min, np.minimum), "maximum": _extreme(max, np.maximum),
     "divmod": lambda a, b: (wrap_signed(floor_divide(a, b)), modulo(a, b)),
     "abs": lambda x: wrap_signed(abs(x)),
     "erf": _by_number(math.erf), "erfc": _by_number(math.erfc),

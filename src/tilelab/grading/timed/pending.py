@@ -202,21 +202,10 @@ class Pending:
             if scores:
                 ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
         before = any(one.words == BEFORE for one in outcomes)  # by an import that was stopped before it wrote feedback?
-        if scores or (before and not self._feedback_stands(assignment, student)):
+        if scores or (before and self._course.stale_feedback(assignment, [student])):
             fault = self._course.write_feedback(assignment, student)
             outcomes += [Settled(student, "feedback", False, words=fault)] if fault else []
         yield from outcomes
-
-    def _feedback_stands(self, assignment: str, student: str) -> bool:
-        """Tell whether there is a whole page of feedback for each graded notebook, and none older than it."""
-        folder = self._place("feedback_directory", assignment, student)
-        for graded in self._place("autograded_directory", assignment, student).glob("*.ipynb"):
-            page = folder / f"{graded.stem}.html"
-            if not page.is_file() or page.stat().st_mtime < graded.stat().st_mtime:
-                return False
-            if not page.read_text(errors="replace").rstrip().endswith("</html>"):
-                return False
-        return True
 
     def _stale(self, ledger: Ledger, assignment: str, job: Mapping[str, str], file: Path) -> str:
         """Say why a job is no longer what was exported, or ``""``."""
