@@ -157,7 +157,16 @@ class Person:
                 field.press("Tab")
 
 
-def test_a_course_from_release_to_points(chromium, hub, warmup):
+def run_tilelab(hub, *arguments):
+    """Run a command of tilelab's as the grader's account, in its home, as the guide says."""
+    command = [sys.executable, "-c", CLI, *arguments, "--course", "course"]
+    variables = environment(hub.of) | {"HOME": str(hub.of.grader_home)}
+    done = hub.run_as(hub.of.grader_account, *command, cwd=hub.of.grader_home, env=variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_course_from_release_to_points_and_export(chromium, hub, warmup):
     answers = {
         cell.metadata.nbgrader.grade_id: cell.source
         for cell in solved("exercise_1").cells
@@ -237,18 +246,7 @@ def test_a_course_from_release_to_points(chromium, hub, warmup):
         assert "Score: 3.0 / 10.0" in said
         assert "Put the fused neighbour in bytes." in said
 
-
-def run_tilelab(hub, *arguments):
-    """Run a command of tilelab's as the grader's account, in its home, as the guide says."""
-    command = [sys.executable, "-c", CLI, *arguments, "--course", "course"]
-    variables = environment(hub.of) | {"HOME": str(hub.of.grader_home)}
-    done = hub.run_as(hub.of.grader_account, *command, cwd=hub.of.grader_home, env=variables)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_the_whole_class_is_graded_at_once_and_exported(hub):
-    """What was given by hand in formgrader stays."""
+    # The whole class at once, and its export: what was given by hand in formgrader stays.
     run_tilelab(hub, "grade", "warmup", "--workers", "1")
     header, possible, *rows = csv.reader(run_tilelab(hub, "export", "warmup", "--form", "canvas").splitlines())
     scores = [(row[header.index("SIS Login ID")], float(row[header.index("warmup")])) for row in rows]
