@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilelab.cudacpp.diagnostics import FILE
 from tilelab.cudacpp.processes import Task, run
+from tilelab.cudacpp.shared import shared_statements
 from tilelab.cudacpp.source import SIZES, excerpt
 
 
@@ -94,33 +95,33 @@ def read_report(
     return tuple(one for one in dict.fromkeys(found) if one.kind != "bounds" or one.line not in indices)
 
 
-def _declared(array: str, source: str) -> tuple[re.Match[str] | None, str]:
-    """Where an array or variable of the block or the device is declared, and the source from there on.
+def _declared(array: str, source: str) -> tuple[str, str, str]:
+    """Where an array or variable of the block or the device is declared, its type, and the source from there on.
 
     Declarations that are longer than any that a person writes are not read: that would take as long as they please.
     """
-    shared = r"__shared__(?: (?:__align__|alignas) ?\([^)]*\))? "
+    for statement in shared_statements(source):
+        for one in statement.variables:
+            if one.name == array:
+                return "shared ", one.kind, source[statement.start :]
     seen = 0
-    for word in re.finditer(r"__shared__|__device__|__constant__", source):
+    for word in re.finditer(r"__device__|__constant__", source):
         piece = " ".join(source[word.start() : word.start() + 400].partition(";")[0].split())
         if not array or not re.search(rf"\b{re.escape(array)}\b", piece):
             continue
-        found = re.match(
-            rf"({shared}|__device__ |__constant__ )([\w ]+?) (?:[^;]*, ?)?[*&]?{re.escape(array)}\b", piece
-        )
+        found = re.match(rf"(?:__device__|__constant__) ([\w ]+?) (?:[^;]*, ?)?[*&]?{re.escape(array)}\b", piece)
         seen += 1
         if found or seen > 20:
-            return found, source[word.start() :]
-    return None, ""
+            return "", found[1] if found else "", source[word.start() :]
+    return "", "", ""
 
 
 def _place(f: dict[str, str], source: str) -> tuple[str, str]:
     """An array with an offset in it, and its length: in elements where their size is known, else in bytes."""
     array, offset, size = f.get("array", ""), int(f.get("offset", 0)), int(f.get("element", 1))
-    declared, rest = _declared(array, source)
-    kind = ""
-    if array and declared:
-        kind, size = ("shared " if "shared" in declared[1] else ""), SIZES.get(declared[2], 1)
+    kind, declared, rest = _declared(array, source)
+    if declared:
+        size = SIZES.get(" ".join(word for word in declared.split() if word not in ("const", "volatile")), 1)
     length = int(f.get("length", 0))
     if declared and length == size and offset == 0 and not re.search(rf"\b{re.escape(array)}\s*\[", rest):
         return f"{kind}{array}", ""

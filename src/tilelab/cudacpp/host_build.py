@@ -15,8 +15,9 @@ from pathlib import Path
 from tilelab.cudacpp.diagnostics import FILE, explain, shortened
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
+from tilelab.cudacpp.shared import first_value_of_shared, for_emulation, plain_statics
 from tilelab.cudacpp.signature_check import checks
-from tilelab.cudacpp.source import Declaration, excerpt, first_value_of_shared, for_emulation
+from tilelab.cudacpp.source import Declaration, excerpt
 from tilelab.cudacpp.unemulated import explain_unemulated, why_unemulated
 
 HERE = Path(__file__).parent / "emulator"
@@ -137,7 +138,8 @@ def _digest(*parts: object) -> str:
 
 @lru_cache
 def _our_sources() -> str:
-    files = sorted(file for file in HERE.rglob("*") if file.is_file())
+    # What rewrites a source, and reads what was built, is part of it too.
+    files = [*sorted(file for file in HERE.rglob("*") if file.is_file()), Path(__file__), HERE.with_name("shared.py")]
     return _digest(
         _COMMON,
         _NONSENSE,
@@ -204,14 +206,14 @@ def build(
     # Macros come after our header, so that they mean nothing in it.
     macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
     bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
-    given = first_value_of_shared(source)
+    given = first_value_of_shared(source, defines)
     if given:
         raise BuildError(
             f"line {given}: {excerpt(source, given)}\na __shared__ variable cannot have a first value: let one thread "
             f"store it, then __syncthreads()\n\n{excerpt(source, given, 1)}"
         )
     text = (
-        f'{macros}#line 1 "{FILE}"\n{for_emulation(source)}\n{checks(declared)}'
+        f'{macros}#line 1 "{FILE}"\n{for_emulation(source, defines)}\n{checks(declared)}'
         f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'
         f'extern "C" void tilelab_entry(void** tilelab_given) {{ tilelab_call(&{name}, tilelab_given); }}\n'
     )
@@ -243,7 +245,7 @@ def build(
         raise BuildError("the source makes more functions and variables than a kernel can need")
     symbols = [[field.strip() for field in line.split("|")] for line in listed.splitlines() if line.count("|") == 6]
     _only_device_code([name for name, value, *_ in symbols if not value])
-    shared, variables, constants, most = _variables([symbol for symbol in symbols if symbol[1]])
+    shared, variables, constants, most = _variables([symbol for symbol in symbols if symbol[1]], source)
     library = Library(built.files["kernel.so"], shared, variables, constants, _unset(built.stderr), most, checked)
     lists = [library.shared, library.device, library.constants, library.unset]
     keep(facts, json.dumps([*lists, library.most_threads]).encode())
@@ -275,27 +277,30 @@ def _unset(log: str) -> tuple[tuple[int, str], ...]:
 Variables = tuple[tuple[str, int, int], ...]
 
 
-def _variables(symbols: Sequence[Sequence[str]]) -> tuple[Variables, Variables, Variables, int]:
+def _variables(symbols: Sequence[Sequence[str]], source: str) -> tuple[Variables, Variables, Variables, int]:
     """Static shared arrays, other variables, constants, and the most threads of a block, from a library's symbols.
 
-    Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
-    drops a section attribute inside a template, so the section alone does not tell.)
+    Shared variables lie in sections of their own. Only inside a template g++ drops the attribute: there all local
+    variables with static storage count as shared, but those that the source declares ``static`` without ``__shared__``.
 
     Parameters
     ----------
     symbols
         Name, value, class, type, size, line and section of each, as ``nm -f sysv`` lists them.
+    source
+        What they were built from.
     """
-    most = 0
+    most, statics = 0, plain_statics(source)
     shared: list[tuple[str, int, int]] = []
     device: list[tuple[str, int, int]] = []
     constants: list[tuple[str, int, int]] = []
     for name, value, letter, _, size, _, section in symbols:
         if name == _MOST_THREADS:
             most = int(size, 16)
-        if not size or letter not in "bBdDuV" or name.startswith("tilelab_"):
+        if not size or letter not in "bBdDuV" or name.startswith("tilelab_") or section.startswith(".data.rel.ro"):
             continue
-        local = name.startswith("_ZZ") or section == "tilelab_shared"
+        of_template = name.startswith("_ZZ") and letter in "uV" and _plain(name) not in statics
+        local = section.startswith("tilelab_shared") or of_template
         kind = constants if section.startswith("tilelab_constant") else shared if local else device
         kind.append((_plain(name), int(value, 16), int(size, 16)))
     return tuple(shared), tuple(device), tuple(constants), most

@@ -21,16 +21,18 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __builtin_assume(x) ((void)0)
-#ifdef TILELAB_CHECKED
-// No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
-#define __shared__ static __attribute__((section("tilelab_shared"), used, aligned(65536)))
-#else
-#define __shared__ static __attribute__((section("tilelab_shared"), used))
-#endif
-// In a section of its own each, which tells what a kernel may only read.
+// In a section of its own each: those of an inline function cannot share one with others, and it tells what a kernel may
+// only read.
 #define TILELAB_TEXT_(x) #x
 #define TILELAB_TEXT(x) TILELAB_TEXT_(x)
-#define __constant__ __attribute__((section("tilelab_constant_" TILELAB_TEXT(__COUNTER__))))
+#define TILELAB_SECTION(kind) section("tilelab_" kind "_" TILELAB_TEXT(__COUNTER__))
+#ifdef TILELAB_CHECKED
+// No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
+#define __shared__ static __attribute__((TILELAB_SECTION("shared"), used, aligned(65536)))
+#else
+#define __shared__ static __attribute__((TILELAB_SECTION("shared"), used))
+#endif
+#define __constant__ __attribute__((TILELAB_SECTION("constant")))
 #define __CUDA_ARCH__ 900
 #define __CUDACC__ 1
 #define TILELAB_EMULATION 1
