@@ -26,7 +26,8 @@ LONG += ["".join(f"using z{i} = z{i + 1} z{i + 1};" for i in range(1000))]
 def test_reading_a_source_takes_no_time_whatever_it_holds() -> None:
     texts = [(piece * 50_000)[:50_000] for piece in REPEATED] + LONG
     program = (
-        "import sys\nfrom tilelab.cudacpp.source import *\nfrom tilelab.cudacpp.shared import *\nfrom tilelab.cudacpp.findings import _place\n"
+        "import sys\nfrom tilelab.cudacpp.source import *\nfrom tilelab.cudacpp.shared import *\n"
+        "from tilelab.cudacpp.findings import _place\n"
         f"for text in {texts!r}:\n"
         f"    source = text + {KERNEL!r}\n    kernels_in(source), unset_arrays(source), for_emulation(source)\n"
         "    plain_statics(source), first_value_of_shared(source)\n"
