@@ -1,5 +1,6 @@
 """What the emulator found, in words: each with the line, the threads and what would mend it."""
 
+import math
 import re
 import signal
 from collections.abc import Sequence
@@ -10,13 +11,17 @@ from tilelab.cudacpp.processes import Task, run
 from tilelab.cudacpp.shared import shared_statements
 from tilelab.cudacpp.source import SIZES, excerpt
 
+#: So many blocks may take a minute though each ends.
+MANY = 100_000
+
 
 @dataclass(frozen=True)
 class Finding:
     """One fault of a kernel.
 
     ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
-    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
+    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``endless``, ``stopped``. Lines are 0 where
+    they are not known.
     """
 
     kind: str
@@ -27,7 +32,7 @@ class Finding:
     @property
     def fatal(self) -> bool:
         """Whether the run could not go on."""
-        return self.kind in ("divergence", "beyond", "crash", "stopped")
+        return self.kind in ("divergence", "beyond", "crash", "endless", "stopped")
 
     def __str__(self) -> str:
         return self.message
@@ -167,6 +172,16 @@ def _word(
         under_way = "an asynchronous copy to it" if f["end"] == "to" else "an asynchronous copy from it"
         waits = "__pipeline_wait_prior, then __syncthreads(), come first"
         return f"{thread} {does[f['access']]} {place} while {under_way} is under way: {waits}"
+    if kind == "endless":
+        blocks = math.prod(grid)
+        if blocks > MANY:
+            mend = f"or launch fewer than {blocks} blocks, which run one after another here"
+        elif blocks > 1:
+            mend = "one that waits for a later block waits in vain, for here one block runs after another"
+        else:
+            mend = "one that waits for another thread has to read by an atomic, or through volatile"
+        still = f"the kernel did not end within {f['seconds']} s, and {thread} was still running"
+        return f"{still}: look for a loop whose end is never reached; {mend}"
     if kind == "constant":
         who = f"{thread} writes" if line else "the kernel wrote to"
         mend = "make it __device__, or write to an argument" + ("" if line else "; kernel.check(…) names the line")
@@ -182,8 +197,8 @@ def _word(
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
     if kind == "absent":
         return (
-            f"{thread} takes the value of lane {f['lane']}, which has ended or is not in the block: nobody can say "
-            "what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
+            f"{thread} takes the value of lane {f['lane']}, which has ended, or is not in the mask or the block: "
+            "nobody can say what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
         )
     if kind == "misaligned":
         wide = f["bytes"]

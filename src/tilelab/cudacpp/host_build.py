@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tilelab.cudacpp.diagnostics import FILE, explain, shortened
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.preprocess import active, defined_by, without_comments
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
 from tilelab.cudacpp.shared import first_value_of_shared, for_emulation, plain_statics
 from tilelab.cudacpp.signature_check import checks
@@ -36,17 +37,22 @@ RUNTIME_SOURCES = (
     "hooks.h",
     "exports",
 )
+_EMULATED = "tilelab_emulated_here"
+_CONTAINERS = re.compile(
+    r"\bstd::(?:vector|string|list|deque|queue|stack|(?:unordered_)?(?:map|set)|function|(?:unique|shared)_ptr)\b"
+)
 #: Bytes of a built kernel: those of the course take some hundred thousand.
 LARGEST = 32 * 1024**2
 
 _COMMON = [
-    "-std=c++17",
     "-fPIC",
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-strict-aliasing",
     "-fno-math-errno",
     "-fno-threadsafe-statics",
+    "-fno-finite-loops",  # one that never ends is to be seen
+    "-Werror=vla",
 ]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
 _COMMON += ["-Werror=frame-larger-than=98304", "-fstack-clash-protection"]
@@ -174,6 +180,7 @@ def build(
     defines: Sequence[str],
     checked: bool,
     zeros: bool = False,
+    standard: str = "c++17",
 ) -> Library:
     """Compile a kernel for the CPU, or take it from the cache. Failed builds are not remembered.
 
@@ -188,6 +195,8 @@ def build(
         Whether every access reports to the checker.
     zeros
         Whether local variables that nobody sets are 0 instead of nonsense.
+    standard
+        Of C++.
 
     Raises
     ------
@@ -197,7 +206,7 @@ def build(
     path, identity = compiler()
     folder = cache_folder() / "emulator"
     name = declared.name
-    key = _digest(source, name, checks(declared), *defines, checked, zeros, _our_sources(), identity)
+    key = _digest(source, name, checks(declared), *defines, checked, zeros, standard, _our_sources(), identity)
     code, facts = folder / f"{key}.so", folder / f"{key}.json"
     if code.exists() and facts.exists():
         *lists, most = json.loads(facts.read_text())
@@ -212,12 +221,20 @@ def build(
             f"line {given}: {excerpt(source, given)}\na __shared__ variable cannot have a first value: let one thread "
             f"store it, then __syncthreads()\n\n{excerpt(source, given, 1)}"
         )
+    host_only = host_containers(source, defines)
+    if host_only:
+        line, what = host_only
+        raise BuildError(
+            f"line {line}: {excerpt(source, line)}\n{what} is host code, which no kernel can call: use a local array "
+            f"of constant length, or give the kernel an array\n\n{excerpt(source, line, 1)}"
+        )
     text = (
         f'{macros}#line 1 "{FILE}"\n{for_emulation(source, defines)}\n{checks(declared)}'
         f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'
         f'extern "C" void tilelab_entry(void** tilelab_given) {{ tilelab_call(&{name}, tilelab_given); }}\n'
     )
     flags = [
+        f"-std={standard}",
         *_COMMON,
         _ZEROS if zeros else _NONSENSE,
         *(_CHECKED if checked else _FAST),
@@ -251,6 +268,15 @@ def build(
     keep(facts, json.dumps([*lists, library.most_threads]).encode())
     keep(code, library.code)
     return library
+
+
+def host_containers(source: str, defines: Sequence[str]) -> tuple[int, str] | None:
+    """Line and name of the first container of the host's library, which a host's compiler takes in a kernel too."""
+    # What the emulation leaves out is not read.
+    plain = without_comments(source).replace("TILELAB_EMULATION", _EMULATED)
+    text, _ = active(plain, {_EMULATED: "1", **defined_by(defines)})
+    found = _CONTAINERS.search(text)
+    return (text.count("\n", 0, found.start()) + 1, found[0]) if found else None
 
 
 def _only_device_code(wanted: Sequence[str]) -> None:

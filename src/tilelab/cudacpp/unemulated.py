@@ -30,6 +30,7 @@ _UNEMULATED = (
         "<iostream>, which is host code that no kernel can call",
         "print from a kernel with printf",
     ),
+    (r"‘?\b(?:concept|requires)\b", "C++20 (concepts) that nobody asked for", "give Kernel options=['-std=c++20']"),
     (
         r"exception handling disabled|\b(?:try|catch|throw)\b",
         "exceptions, which no device code has",

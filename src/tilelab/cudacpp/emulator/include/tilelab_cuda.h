@@ -66,6 +66,7 @@ void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
 void tilelab_atomic(const volatile void* address, size_t bytes, int line, bool swap);  // tells the checker
+extern volatile int tilelab_updating;  // while it is set, nobody else has a turn
 void tilelab_turn();  // lets the other threads go on
 void tilelab_trap(int line);
 void tilelab_assert(int line, const char* what);
@@ -202,8 +203,12 @@ inline void __pipeline_wait_prior(unsigned newest_left) { tilelab_copy_wait(newe
 #define TILELAB_UNSEEN __attribute__((no_sanitize("thread", "undefined"), noinline))
 template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next, bool swap = false) {
     tilelab_atomic(p, sizeof(T), line, swap);
-    const T old = *(volatile T*)p;
-    *(volatile T*)p = next(old);
+    tilelab_updating = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const T old = *p;
+    *p = next(old);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    tilelab_updating = 0;
     tilelab_turn();
     return old;
 }
@@ -224,6 +229,22 @@ TILELAB_ATOMIC(atomicDec, old == T(0) || old > v ? v : old - T(1))
 TILELAB_ATOMIC(atomicAnd, old & v)
 TILELAB_ATOMIC(atomicOr, old | v)
 TILELAB_ATOMIC(atomicXor, old ^ v)
+// Those of a block, and of all devices, are the same where one thread runs at a time.
+#define TILELAB_SCOPES(name) \
+    template <class T> inline T name##_block(T* p, TilelabOperand<T> v, int line = __builtin_LINE()) { return name(p, v, line); } \
+    template <class T> inline T name##_system(T* p, TilelabOperand<T> v, int line = __builtin_LINE()) { return name(p, v, line); }
+TILELAB_SCOPES(atomicAdd) TILELAB_SCOPES(atomicSub) TILELAB_SCOPES(atomicMin) TILELAB_SCOPES(atomicMax)
+TILELAB_SCOPES(atomicExch) TILELAB_SCOPES(atomicInc) TILELAB_SCOPES(atomicDec)
+TILELAB_SCOPES(atomicAnd) TILELAB_SCOPES(atomicOr) TILELAB_SCOPES(atomicXor)
+#undef TILELAB_SCOPES
+inline float2 atomicAdd(float2* p, float2 v, int line = __builtin_LINE()) {
+    return tilelab_update(line, p, [v](float2 old) TILELAB_UNSEEN -> float2 { return {old.x + v.x, old.y + v.y}; });
+}
+inline float4 atomicAdd(float4* p, float4 v, int line = __builtin_LINE()) {
+    return tilelab_update(line, p, [v](float4 old) TILELAB_UNSEEN -> float4 {
+        return {old.x + v.x, old.y + v.y, old.z + v.z, old.w + v.w};
+    });
+}
 template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
     return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; }, true);
 }
