@@ -198,7 +198,7 @@ def _word(
     if kind == "absent":
         return (
             f"{thread} takes the value of lane {f['lane']}, which has ended, or is not in the mask or the block: "
-            "nobody can say what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
+            "nobody can say what it gets; let every lane of the mask reach the operation, or give it fewer (width)"
         )
     if kind == "misaligned":
         wide = f["bytes"]
