@@ -213,7 +213,7 @@ def build(
         shared, variables, constants, unset = (tuple(map(tuple, part)) for part in lists)
         return Library(code.read_bytes(), shared, variables, constants, unset, most, checked)
     # Macros come after our header, so that they mean nothing in it.
-    macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
+    macros = '#line 1 "macros"\n' + "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
     bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
     given = first_value_of_shared(source, defines)
     if given:

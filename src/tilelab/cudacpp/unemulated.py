@@ -67,7 +67,11 @@ def explain_unemulated(error: BuildError, source: str) -> BuildError:
     shown = str(error)
     head = re.match(r"line (\d+): .*", shown)
     line = source.splitlines()[int(head[1]) - 1] if head and 0 < int(head[1]) <= len(source.splitlines()) else ""
-    reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated("\n".join(shown.splitlines()[1:2]))
+    what = "\n".join(shown.splitlines()[1:2])
+    reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated(what)
+    unknown = re.match(r".((?:__|atomic|h2)\w+). was not declared in this scope(; did you mean .\w+.)?", what)
+    if unknown and not reason:
+        reason = f"{unknown[1]} is declared nowhere{unknown[2] or ''}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
     if not reason:
         return error
     place = f"{head[0]}\n" if head else ""

@@ -102,6 +102,7 @@ template <class T> inline T tilelab_value(uint64_t bits) {
 #define __any_sync(...) tilelab_any(TILELAB_AT, __VA_ARGS__)
 #define __all_sync(...) tilelab_all(TILELAB_AT, __VA_ARGS__)
 #define __match_any_sync(...) tilelab_match_any(TILELAB_AT, __VA_ARGS__)
+#define __match_all_sync(...) tilelab_match_all(TILELAB_AT, __VA_ARGS__)
 #define __reduce_add_sync(...) tilelab_reduce_add(TILELAB_AT, __VA_ARGS__)
 #define __reduce_min_sync(...) tilelab_reduce_min(TILELAB_AT, __VA_ARGS__)
 #define __reduce_max_sync(...) tilelab_reduce_max(TILELAB_AT, __VA_ARGS__)
@@ -155,6 +156,13 @@ template <class T> inline unsigned tilelab_match_any(TilelabAt at, unsigned mask
         if ((warp->present >> lane & 1) && warp->values[lane] == tilelab_bits(v)) same |= 1u << lane;
     return same;
 }
+template <class T> inline unsigned tilelab_match_all(TilelabAt at, unsigned mask, T v, int* all) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
+    *all = 1;
+    for (int lane = 0; lane < 32; ++lane)
+        if ((warp->present >> lane & 1) && warp->values[lane] != tilelab_bits(v)) *all = 0;
+    return *all ? warp->present : 0;
+}
 template <class T, class F> inline T tilelab_reduce(TilelabAt at, unsigned mask, T v, F combine) {
     const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
     bool first = true;
@@ -187,6 +195,9 @@ template <class T> inline T __ldg(const T* p) { return *p; }
 template <class T> inline T __ldcg(const T* p) { return *p; }
 template <class T> inline T __ldca(const T* p) { return *p; }
 template <class T> inline T __ldcs(const T* p) { return *p; }
+template <class T> inline T __ldlu(const T* p) { return *p; }
+template <class T> inline T __ldcv(const T* p) { return *p; }
+template <class T> inline void __stwb(T* p, T v) { *p = v; }
 template <class T> inline void __stcg(T* p, T v) { *p = v; }
 template <class T> inline void __stcs(T* p, T v) { *p = v; }
 template <class T> inline void __stwt(T* p, T v) { *p = v; }
@@ -248,6 +259,8 @@ inline float4 atomicAdd(float4* p, float4 v, int line = __builtin_LINE()) {
 template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
     return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; }, true);
 }
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
 
 #include "tilelab_arithmetic.h"
 
