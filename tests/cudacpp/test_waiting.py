@@ -139,6 +139,7 @@ def test_the_standard_is_the_one_of_the_options():
     [
         ("#include <vector>", "std::vector<float> v(3); x[0] = v[0];", "line 3: .*\nstd::vector is host code, which no kernel can call"),
         ("#include <string>", 'std::string s = "a"; x[0] = s.size();', "line 3: .*\nstd::string is host code"),
+        ("__device__ float g(float v) { v * 2; }", "x[0] = g(1);", "line 1: .*\nno return statement in function returning non-void"),
         ("", "float v[n]; v[0] = 1; x[0] = v[0];", "line 3: .*\nvariable length array .v. is used"),
     ],
 )  # fmt: skip
@@ -151,3 +152,10 @@ def test_host_code_that_the_emulation_leaves_out_may_use_the_hosts_library():
     x = np.zeros(32, "f4")
     kernel("x[threadIdx.x] = 1;", "#ifndef TILELAB_EMULATION\n#include <vector>\nstd::vector<float> v;\n#endif")(x, 1)
     assert (x == 1).all()
+
+
+def test_a_kernel_returns_nothing():
+    with pytest.raises(
+        BuildError, match=r"^line 1: .*\na __global__ function returns nothing: declare it void \[g\+\+\]"
+    ):
+        Kernel("__global__ int k(float* x) { return 1; }", "k").build()

@@ -53,6 +53,7 @@ _COMMON = [
     "-fno-threadsafe-statics",
     "-fno-finite-loops",  # one that never ends is to be seen
     "-Werror=vla",
+    "-Werror=return-type",  # what runs on past its end crashes anywhere
 ]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
 _COMMON += ["-Werror=frame-larger-than=98304", "-fstack-clash-protection"]

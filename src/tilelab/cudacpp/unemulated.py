@@ -71,7 +71,8 @@ def explain_unemulated(error: BuildError, source: str) -> BuildError:
     reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated(what)
     unknown = re.match(r".((?:__|atomic|h2)\w+). was not declared in this scope(; did you mean .\w+.)?", what)
     if unknown and not reason:
-        reason = f"{unknown[1]} is declared nowhere{unknown[2] or ''}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
+        nowhere = f"{unknown[1]} is declared nowhere{unknown[2] or ''}"
+        reason = f"{nowhere}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
     if not reason:
         return error
     place = f"{head[0]}\n" if head else ""
