@@ -285,7 +285,10 @@ def recorded(folder: Path) -> dict[str, object]:
 @click.option(
     "--twins", type=click.Path(path_type=Path, exists=True), help="The compiled twins, if nvcc is not to run."
 )
-def main(as_json: bool, collect_to: Path | None, compare_from: Path | None, twins: Path | None) -> None:
+@click.option("--record", type=click.Path(path_type=Path), help="Also write a recorded run there.")
+def main(
+    as_json: bool, collect_to: Path | None, compare_from: Path | None, twins: Path | None, record: Path | None
+) -> None:
     """Hold the simulator to a GPU."""
     if collect_to is not None:
         collect(collect_to, twins)
@@ -306,9 +309,14 @@ def main(as_json: bool, collect_to: Path | None, compare_from: Path | None, twin
         "where": {"simulator": platform.python_version()},
         "recorded": recorded(folder),
     }
+    if record is not None:
+        lines = ",\n  ".join(json.dumps(row) for row in rows)
+        rest = json.dumps({key: value for key, value in result.items() if key != "rows"}, indent=1)
+        record.write_text(f'{{\n "rows": [\n  {lines}\n ],{rest[1:]}\n')
+    outcome = 0 if all(t["ok"] for t in targets) else 1
     if as_json:
         print(json.dumps(result))
-        return
+        sys.exit(outcome)
     for row in rows:
         pairs = ", ".join(f"{k} {v[0]}/{v[1]}" for k, v in row.items() if isinstance(v, list))
         label = (
@@ -317,6 +325,7 @@ def main(as_json: bool, collect_to: Path | None, compare_from: Path | None, twin
         print(f"{'=' if row['equal'] else '≠'} {row['kernel']!s:28} {label!s:28} {pairs}")
     for t in targets:
         print(f"{'ok  ' if t['ok'] else 'MISS'} {t['name']}: {t['value']} {t['sense']} {t['bound']}")
+    sys.exit(outcome)
 
 
 if __name__ == "__main__":

@@ -15,18 +15,22 @@ from tilelab.cudacpp.source import declaration
 KERNEL = "__global__ void k(float* x) { float own[4]; x[threadIdx.x] = 1; }\n"
 REPEATED = [
     "__global__ ", "template<a> __global__ ", "typedef a ", "using a = b b;", "/*", '\\"', "#if 1\n", "__device__ ",
-    "extern __shared__ ", "# \n",
+    "extern __shared__ ", "# \n", "__shared__ a[", "__shared__ a<", "__shared__ (", "::__shared__ ", "__shared__ a, ",
+    "#define a __shared__\n", "__shared__ struct {", "__shared__ alignas(", "static a = ",
 ]  # fmt: skip
 LONG = ["//" + "a" * 50_000, "#define x " + " " * 50_000 + "y", "typedef" + " " * 50_000, "#if " + "9" * 5000 + "\n"]
+LONG += ["".join(f"#define z{i} z{i + 1} __shared__ z{i + 1}\n" for i in range(1000)), "z1 __shared__ " * 4000]
 LONG += ["".join(f"using z{i} = z{i + 1} z{i + 1};" for i in range(1000))]
 
 
 def test_reading_a_source_takes_no_time_whatever_it_holds() -> None:
     texts = [(piece * 50_000)[:50_000] for piece in REPEATED] + LONG
     program = (
-        "import sys\nfrom tilelab.cudacpp.source import *\nfrom tilelab.cudacpp.findings import _place\n"
+        "import sys\nfrom tilelab.cudacpp.source import *\nfrom tilelab.cudacpp.shared import *\n"
+        "from tilelab.cudacpp.findings import _place\n"
         f"for text in {texts!r}:\n"
         f"    source = text + {KERNEL!r}\n    kernels_in(source), unset_arrays(source), for_emulation(source)\n"
+        "    plain_statics(source), first_value_of_shared(source)\n"
         "    try: declaration(source, 'k')\n"
         "    except Exception as error: assert type(error).__name__ == 'BuildError', error\n"
         "    _place({'array': 'a', 'offset': '0', 'element': '4', 'length': '4'}, source)\n"

@@ -88,6 +88,8 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
+        if "tilelab_read" in what:  # which takes nothing else
+            what = "a __global__ function returns nothing: declare it void"
         frame = re.search(r"frame size of (\d+) bytes is larger than (\d+)", what)
         if frame:
             line = _where_the_largest_array_is(source, line)

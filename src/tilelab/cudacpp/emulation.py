@@ -10,6 +10,8 @@ a race that needs a path which this launch does not take; a missing ``__threadfe
 that announces it (threads here take turns, so nothing is ever reordered); blocks that meet at one atomic, where another
 would be needed to order what they share (between blocks any two atomics count, within a block two of one address, as
 locks need it). Where atomics alone kept accesses from racing, a second run goes through blocks and threads backwards.
+Blocks run one after another, so one that waits for a later one never ends here. A thread that waits for
+another's store through ``volatile`` gives way to the others after some milliseconds, and is reported as a race.
 It reports as a race threads that store the same value. Lanes of a warp operation's mask that have ended count as having
 left, as CUDA allows; taking a value from one of them is found. A thread that has returned is missed at a
 ``__syncthreads()`` that others still reach: that is reported, though GPUs from sm_70 on mostly let it pass.
@@ -34,8 +36,8 @@ from tilelab.cudacpp.processes import Limits, Task, run
 from tilelab.cudacpp.source import unset_arrays
 from tilelab.hardware.limits import Capability, launch_problems
 
-#: So many blocks may take a minute though each ends.
-MANY = 100_000
+#: Seconds more that the process has, to say where it was.
+GRACE = 2.0
 ORDERS = ("forward", "reverse", "shuffled")
 
 
@@ -171,13 +173,15 @@ def _run(
     lines = [
         f"checked {int(library.checked)}",
         f"token {token}",
+        f"seconds {seconds:g}",
         *(f"shared {offset} {size} {name}" for name, offset, size in library.shared),
         *(f"device {offset} {size} {name}" for name, offset, size in library.device),
         *(f"constant {offset} {size} {name}" for name, offset, size in library.constants),
         *job,
     ]
     files = {"runtime": runtime(), "kernel.so": library.code, "job": "\n".join(lines).encode(), "memory": bytes(memory)}
-    done = run(Task(["./runtime"], files, ["memory", "report"], Limits(seconds=seconds)))
+    # The runtime ends it in time and says where it was; unless the kernel keeps it from doing so.
+    done = run(Task(["./runtime"], files, ["memory", "report"], Limits(seconds=seconds + GRACE)))
     report = done.files.get("report", b"").decode(errors="replace")
     try:
         findings = (
@@ -187,15 +191,12 @@ def _run(
     except READING:  # only a kernel that writes into what is not its own leaves a report that cannot be read
         raise KernelFault("the kernel disturbed the emulator's own record of what it did") from None
     if done.timed_out:
-        blocks = grid[0] * grid[1] * grid[2]
-        many = f", or launch fewer than {blocks} blocks, which run one after another here" if blocks > MANY else ""
-        raise KernelFault(
-            f"the kernel did not end within {seconds:g} s: look for a loop whose end is never reached{many}"
-        )
+        raise KernelFault(f"the kernel did not end within {seconds:g} s: look for a loop whose end is never reached")
     if any(finding.fatal for finding in findings) or (findings and not library.checked):
         # What came before says why it stopped, where both happened at one line.
         stopped = next((finding.line for finding in findings if finding.fatal), 0)
-        before = [finding for finding in findings if not finding.fatal and finding.line == stopped]
+        ended = not any(finding.kind == "endless" for finding in findings)
+        before = [one for one in findings if ended and not one.fatal and one.line == stopped]
         shown = before[:1] or [finding for finding in findings if finding.fatal] or findings
         raise KernelFault(str(shown[0]), findings)
     if done.code:

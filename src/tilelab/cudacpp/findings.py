@@ -1,5 +1,6 @@
 """What the emulator found, in words: each with the line, the threads and what would mend it."""
 
+import math
 import re
 import signal
 from collections.abc import Sequence
@@ -7,7 +8,11 @@ from dataclasses import dataclass
 
 from tilelab.cudacpp.diagnostics import FILE
 from tilelab.cudacpp.processes import Task, run
+from tilelab.cudacpp.shared import shared_statements
 from tilelab.cudacpp.source import SIZES, excerpt
+
+#: So many blocks may take a minute though each ends.
+MANY = 100_000
 
 
 @dataclass(frozen=True)
@@ -15,7 +20,8 @@ class Finding:
     """One fault of a kernel.
 
     ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
-    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``stopped``. Lines are 0 where they are not known.
+    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``endless``, ``stopped``. Lines are 0 where
+    they are not known.
     """
 
     kind: str
@@ -26,7 +32,7 @@ class Finding:
     @property
     def fatal(self) -> bool:
         """Whether the run could not go on."""
-        return self.kind in ("divergence", "beyond", "crash", "stopped")
+        return self.kind in ("divergence", "beyond", "crash", "endless", "stopped")
 
     def __str__(self) -> str:
         return self.message
@@ -94,33 +100,33 @@ def read_report(
     return tuple(one for one in dict.fromkeys(found) if one.kind != "bounds" or one.line not in indices)
 
 
-def _declared(array: str, source: str) -> tuple[re.Match[str] | None, str]:
-    """Where an array or variable of the block or the device is declared, and the source from there on.
+def _declared(array: str, source: str) -> tuple[str, str, str]:
+    """Where an array or variable of the block or the device is declared, its type, and the source from there on.
 
     Declarations that are longer than any that a person writes are not read: that would take as long as they please.
     """
-    shared = r"__shared__(?: (?:__align__|alignas) ?\([^)]*\))? "
+    for statement in shared_statements(source):
+        for one in statement.variables:
+            if one.name == array:
+                return "shared ", one.kind, source[statement.start :]
     seen = 0
-    for word in re.finditer(r"__shared__|__device__|__constant__", source):
+    for word in re.finditer(r"__device__|__constant__", source):
         piece = " ".join(source[word.start() : word.start() + 400].partition(";")[0].split())
         if not array or not re.search(rf"\b{re.escape(array)}\b", piece):
             continue
-        found = re.match(
-            rf"({shared}|__device__ |__constant__ )([\w ]+?) (?:[^;]*, ?)?[*&]?{re.escape(array)}\b", piece
-        )
+        found = re.match(rf"(?:__device__|__constant__) ([\w ]+?) (?:[^;]*, ?)?[*&]?{re.escape(array)}\b", piece)
         seen += 1
         if found or seen > 20:
-            return found, source[word.start() :]
-    return None, ""
+            return "", found[1] if found else "", source[word.start() :]
+    return "", "", ""
 
 
 def _place(f: dict[str, str], source: str) -> tuple[str, str]:
     """An array with an offset in it, and its length: in elements where their size is known, else in bytes."""
     array, offset, size = f.get("array", ""), int(f.get("offset", 0)), int(f.get("element", 1))
-    declared, rest = _declared(array, source)
-    kind = ""
-    if array and declared:
-        kind, size = ("shared " if "shared" in declared[1] else ""), SIZES.get(declared[2], 1)
+    kind, declared, rest = _declared(array, source)
+    if declared:
+        size = SIZES.get(" ".join(word for word in declared.split() if word not in ("const", "volatile")), 1)
     length = int(f.get("length", 0))
     if declared and length == size and offset == 0 and not re.search(rf"\b{re.escape(array)}\s*\[", rest):
         return f"{kind}{array}", ""
@@ -166,6 +172,16 @@ def _word(
         under_way = "an asynchronous copy to it" if f["end"] == "to" else "an asynchronous copy from it"
         waits = "__pipeline_wait_prior, then __syncthreads(), come first"
         return f"{thread} {does[f['access']]} {place} while {under_way} is under way: {waits}"
+    if kind == "endless":
+        blocks = math.prod(grid)
+        if blocks > MANY:
+            mend = f"or launch fewer than {blocks} blocks, which run one after another here"
+        elif blocks > 1:
+            mend = "one that waits for a later block waits in vain, for here one block runs after another"
+        else:
+            mend = "one that waits for another thread has to read by an atomic, or through volatile"
+        still = f"the kernel did not end within {f['seconds']} s, and {thread} was still running"
+        return f"{still}: look for a loop whose end is never reached; {mend}"
     if kind == "constant":
         who = f"{thread} writes" if line else "the kernel wrote to"
         mend = "make it __device__, or write to an argument" + ("" if line else "; kernel.check(…) names the line")
@@ -181,8 +197,8 @@ def _word(
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
     if kind == "absent":
         return (
-            f"{thread} takes the value of lane {f['lane']}, which has ended or is not in the block: nobody can say "
-            "what it gets; let every lane of the mask reach the operation, or give it fewer lanes (width)"
+            f"{thread} takes the value of lane {f['lane']}, which has ended, or is not in the mask or the block: "
+            "nobody can say what it gets; let every lane of the mask reach the operation, or give it fewer (width)"
         )
     if kind == "misaligned":
         wide = f["bytes"]

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from tilelab.cudacpp.diagnostics import FILE, explain, shortened
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.preprocess import active, defined_by, without_comments
 from tilelab.cudacpp.processes import Limits, Task, cache_folder, keep, run
+from tilelab.cudacpp.shared import first_value_of_shared, for_emulation, plain_statics
 from tilelab.cudacpp.signature_check import checks
-from tilelab.cudacpp.source import Declaration, excerpt, first_value_of_shared, for_emulation
+from tilelab.cudacpp.source import Declaration, excerpt
 from tilelab.cudacpp.unemulated import explain_unemulated, why_unemulated
 
 HERE = Path(__file__).parent / "emulator"
@@ -35,17 +37,23 @@ RUNTIME_SOURCES = (
     "hooks.h",
     "exports",
 )
+_EMULATED = "tilelab_emulated_here"
+_CONTAINERS = re.compile(
+    r"\bstd::(?:vector|string|list|deque|queue|stack|(?:unordered_)?(?:map|set)|function|(?:unique|shared)_ptr)\b"
+)
 #: Bytes of a built kernel: those of the course take some hundred thousand.
 LARGEST = 32 * 1024**2
 
 _COMMON = [
-    "-std=c++17",
     "-fPIC",
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-strict-aliasing",
     "-fno-math-errno",
     "-fno-threadsafe-statics",
+    "-fno-finite-loops",  # one that never ends is to be seen
+    "-Werror=vla",
+    "-Werror=return-type",  # what runs on past its end crashes anywhere
 ]
 # A fibre's stack has 128 KiB; what a frame takes is known when it is compiled.
 _COMMON += ["-Werror=frame-larger-than=98304", "-fstack-clash-protection"]
@@ -137,7 +145,8 @@ def _digest(*parts: object) -> str:
 
 @lru_cache
 def _our_sources() -> str:
-    files = sorted(file for file in HERE.rglob("*") if file.is_file())
+    # What rewrites a source, and reads what was built, is part of it too.
+    files = [*sorted(file for file in HERE.rglob("*") if file.is_file()), Path(__file__), HERE.with_name("shared.py")]
     return _digest(
         _COMMON,
         _NONSENSE,
@@ -172,6 +181,7 @@ def build(
     defines: Sequence[str],
     checked: bool,
     zeros: bool = False,
+    standard: str = "c++17",
 ) -> Library:
     """Compile a kernel for the CPU, or take it from the cache. Failed builds are not remembered.
 
@@ -186,6 +196,8 @@ def build(
         Whether every access reports to the checker.
     zeros
         Whether local variables that nobody sets are 0 instead of nonsense.
+    standard
+        Of C++.
 
     Raises
     ------
@@ -195,27 +207,35 @@ def build(
     path, identity = compiler()
     folder = cache_folder() / "emulator"
     name = declared.name
-    key = _digest(source, name, checks(declared), *defines, checked, zeros, _our_sources(), identity)
+    key = _digest(source, name, checks(declared), *defines, checked, zeros, standard, _our_sources(), identity)
     code, facts = folder / f"{key}.so", folder / f"{key}.json"
     if code.exists() and facts.exists():
         *lists, most = json.loads(facts.read_text())
         shared, variables, constants, unset = (tuple(map(tuple, part)) for part in lists)
         return Library(code.read_bytes(), shared, variables, constants, unset, most, checked)
     # Macros come after our header, so that they mean nothing in it.
-    macros = "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
+    macros = '#line 1 "macros"\n' + "".join("#define {} {}\n".format(*define.partition("=")[::2]) for define in defines)
     bounds = f'extern "C" {{ char {_MOST_THREADS}[{declared.most_threads}] __attribute__((used)); }}\n'
-    given = first_value_of_shared(source)
+    given = first_value_of_shared(source, defines)
     if given:
         raise BuildError(
             f"line {given}: {excerpt(source, given)}\na __shared__ variable cannot have a first value: let one thread "
             f"store it, then __syncthreads()\n\n{excerpt(source, given, 1)}"
         )
+    host_only = host_containers(source, defines)
+    if host_only:
+        line, what = host_only
+        raise BuildError(
+            f"line {line}: {excerpt(source, line)}\n{what} is host code, which no kernel can call: use a local array "
+            f"of constant length, or give the kernel an array\n\n{excerpt(source, line, 1)}"
+        )
     text = (
-        f'{macros}#line 1 "{FILE}"\n{for_emulation(source)}\n{checks(declared)}'
+        f'{macros}#line 1 "{FILE}"\n{for_emulation(source, defines)}\n{checks(declared)}'
         f'{bounds if declared.most_threads else ""}#line 1 "launch"\n'
         f'extern "C" void tilelab_entry(void** tilelab_given) {{ tilelab_call(&{name}, tilelab_given); }}\n'
     )
     flags = [
+        f"-std={standard}",
         *_COMMON,
         _ZEROS if zeros else _NONSENSE,
         *(_CHECKED if checked else _FAST),
@@ -243,12 +263,21 @@ def build(
         raise BuildError("the source makes more functions and variables than a kernel can need")
     symbols = [[field.strip() for field in line.split("|")] for line in listed.splitlines() if line.count("|") == 6]
     _only_device_code([name for name, value, *_ in symbols if not value])
-    shared, variables, constants, most = _variables([symbol for symbol in symbols if symbol[1]])
+    shared, variables, constants, most = _variables([symbol for symbol in symbols if symbol[1]], source)
     library = Library(built.files["kernel.so"], shared, variables, constants, _unset(built.stderr), most, checked)
     lists = [library.shared, library.device, library.constants, library.unset]
     keep(facts, json.dumps([*lists, library.most_threads]).encode())
     keep(code, library.code)
     return library
+
+
+def host_containers(source: str, defines: Sequence[str]) -> tuple[int, str] | None:
+    """Line and name of the first container of the host's library, which a host's compiler takes in a kernel too."""
+    # What the emulation leaves out is not read.
+    plain = without_comments(source).replace("TILELAB_EMULATION", _EMULATED)
+    text, _ = active(plain, {_EMULATED: "1", **defined_by(defines)})
+    found = _CONTAINERS.search(text)
+    return (text.count("\n", 0, found.start()) + 1, found[0]) if found else None
 
 
 def _only_device_code(wanted: Sequence[str]) -> None:
@@ -275,27 +304,30 @@ def _unset(log: str) -> tuple[tuple[int, str], ...]:
 Variables = tuple[tuple[str, int, int], ...]
 
 
-def _variables(symbols: Sequence[Sequence[str]]) -> tuple[Variables, Variables, Variables, int]:
+def _variables(symbols: Sequence[Sequence[str]], source: str) -> tuple[Variables, Variables, Variables, int]:
     """Static shared arrays, other variables, constants, and the most threads of a block, from a library's symbols.
 
-    Shared are the local variables with static storage; those outside functions lie in a section of their own. (g++
-    drops a section attribute inside a template, so the section alone does not tell.)
+    Shared variables lie in sections of their own. Only inside a template g++ drops the attribute: there all local
+    variables with static storage count as shared, but those that the source declares ``static`` without ``__shared__``.
 
     Parameters
     ----------
     symbols
         Name, value, class, type, size, line and section of each, as ``nm -f sysv`` lists them.
+    source
+        What they were built from.
     """
-    most = 0
+    most, statics = 0, plain_statics(source)
     shared: list[tuple[str, int, int]] = []
     device: list[tuple[str, int, int]] = []
     constants: list[tuple[str, int, int]] = []
     for name, value, letter, _, size, _, section in symbols:
         if name == _MOST_THREADS:
             most = int(size, 16)
-        if not size or letter not in "bBdDuV" or name.startswith("tilelab_"):
+        if not size or letter not in "bBdDuV" or name.startswith("tilelab_") or section.startswith(".data.rel.ro"):
             continue
-        local = name.startswith("_ZZ") or section == "tilelab_shared"
+        of_template = name.startswith("_ZZ") and letter in "uV" and _plain(name) not in statics
+        local = section.startswith("tilelab_shared") or of_template
         kind = constants if section.startswith("tilelab_constant") else shared if local else device
         kind.append((_plain(name), int(value, 16), int(size, 16)))
     return tuple(shared), tuple(device), tuple(constants), most

@@ -1,6 +1,7 @@
 """A CUDA C++ kernel as a value: one source that runs on a GPU and, emulated, on a CPU."""
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,12 @@ class Kernel:
         """``NAME=VALUE`` for each of ``defines``; true is 1."""
         return tuple(f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in self.defines.items())
 
+    @property
+    def standard(self) -> str:
+        """The C++ that ``options`` ask for, such as ``c++20``; C++17 without."""
+        asked = re.findall(r"-std[= ](c\+\+\d\w)(?:\s|$)", " ".join(self.options))
+        return asked[-1] if asked else "c++17"
+
     @cached_property
     def chip(self) -> Capability:
         """Limits that hold in emulation."""
@@ -223,7 +230,7 @@ class Kernel:
     def build(self, checked: bool = False) -> host_build.Library:
         """Compile for emulation now instead of at the first call."""
         host_build.runtime()
-        return host_build.build(self.source, self.declared, self.macros, checked)
+        return host_build.build(self.source, self.declared, self.macros, checked, standard=self.standard)
 
     def _emulate(
         self,
@@ -236,7 +243,7 @@ class Kernel:
     ) -> emulation.Emulation:
         library, twin = self.build(checked), None
         if checked and unset_arrays(self.source):
-            twin = host_build.build(self.source, self.declared, self.macros, checked=False, zeros=True)
+            twin = host_build.build(self.source, self.declared, self.macros, False, True, self.standard)
         return emulation.launch(
             library,
             self.source,

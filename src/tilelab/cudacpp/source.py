@@ -1,9 +1,8 @@
-"""Reading a CUDA C++ source: a kernel's parameters, its lines, and the few rewrites that emulation needs."""
+"""Reading a CUDA C++ source: a kernel's parameters, and its lines."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.preprocess import active, aliases, defined_by, without_comments
@@ -241,64 +240,6 @@ def _parameter(text: str, bound: Mapping[str, str]) -> Parameter:
     name = words.pop() if len(words) > 1 and words[-1] not in DTYPES else ""
     ctype = _canonical(" ".join(bound.get(word, word) for word in words))
     return Parameter(name, ctype, DTYPES.get(ctype, ""), pointer, const)
-
-
-class Unsized(NamedTuple):
-    """A shared array whose size the launch decides: ``extern __shared__ kind name[]rest``."""
-
-    kind: str
-    name: str
-    rest: str
-
-
-_UNSIZED = re.compile(
-    r"\bextern\s++__shared__((?:\s++(?:__align__|alignas)\s*+\([^)]{0,200}\))?)\s++"
-    r"((?:[\w:]++\s++){1,12})(\w++)\s*+\[\s*+\]((?:\s*+\[[^\]]{1,200}\]){0,4})",
-    re.S,
-)
-
-
-def unsized_shared(source: str) -> list[Unsized]:
-    """Return a source's shared arrays whose size the launch decides."""
-    return [_unsized(found) for found in _UNSIZED.finditer(source)]
-
-
-def rewrite_unsized(source: str, write: Callable[[Unsized], str]) -> str:
-    """Put other declarations in the place of the shared arrays whose size the launch decides; lines keep their numbers.
-
-    Parameters
-    ----------
-    source : str
-        CUDA C++.
-    write : callable
-        Gives the declaration, in one line and without its semicolon.
-    """
-    return _UNSIZED.sub(lambda found: write(_unsized(found)) + "\n" * found[0].count("\n"), source)
-
-
-def _unsized(found: re.Match[str]) -> Unsized:
-    return Unsized(*(" ".join(part.split()) for part in found.groups()[1:]))
-
-
-def for_emulation(source: str) -> str:
-    """Rewrite what a header cannot stand in for: unsized ``extern __shared__`` arrays become pointers.
-
-    Lines keep their numbers.
-    """
-
-    def pointer(array: Unsized) -> str:
-        kind, name, rest = array
-        given = (f"(*const {name}){rest}", f"(*){rest}") if rest else (f"* const {name}", "*")
-        return f"static {kind} {given[0]} = ({kind} {given[1]})tilelab_dynamic_shared"
-
-    return rewrite_unsized(source, pointer)
-
-
-def first_value_of_shared(source: str) -> int:
-    """The line of a ``__shared__`` variable that is declared with a first value, which CUDA refuses; 0 without."""
-    text = active(without_comments(source), {})[0]
-    given = re.search(r"\b__shared__\b(?:[^;{}=\[\]]|\[[^\]]{0,200}\]){0,400}+=", text)
-    return text.count("\n", 0, given.start()) + 1 if given else 0
 
 
 def unset_arrays(source: str) -> list[tuple[int, str]]:

@@ -30,6 +30,7 @@ _UNEMULATED = (
         "<iostream>, which is host code that no kernel can call",
         "print from a kernel with printf",
     ),
+    (r"‘?\b(?:concept|requires)\b", "C++20 (concepts) that nobody asked for", "give Kernel options=['-std=c++20']"),
     (
         r"exception handling disabled|\b(?:try|catch|throw)\b",
         "exceptions, which no device code has",
@@ -66,7 +67,12 @@ def explain_unemulated(error: BuildError, source: str) -> BuildError:
     shown = str(error)
     head = re.match(r"line (\d+): .*", shown)
     line = source.splitlines()[int(head[1]) - 1] if head and 0 < int(head[1]) <= len(source.splitlines()) else ""
-    reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated("\n".join(shown.splitlines()[1:2]))
+    what = "\n".join(shown.splitlines()[1:2])
+    reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated(what)
+    unknown = re.match(r".((?:__|atomic|h2)\w+). was not declared in this scope(; did you mean .\w+.)?", what)
+    if unknown and not reason:
+        nowhere = f"{unknown[1]} is declared nowhere{unknown[2] or ''}"
+        reason = f"{nowhere}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
     if not reason:
         return error
     place = f"{head[0]}\n" if head else ""

@@ -9,14 +9,13 @@ import re
 from dataclasses import replace
 
 from tilelab.cudacpp.errors import READING
-from tilelab.cudacpp.source import Unsized, rewrite_unsized, unsized_shared
+from tilelab.cudacpp.shared import Unsized, rewrite_shared, unsized_shared
 from tilelab.grading.cuda_answers import CudaAnswer, Shape, try_all
 from tilelab.grading.errors import GradingError
 from tilelab.grading.rules import number_of
 
 #: What is said of a kernel that shares nothing.
 NOTHING_SHARED = "keeps nothing in shared memory that another thread reads"
-_OF_A_BLOCK = re.compile(r"\b(?:static\s++)?+__shared__\b(?:\s++static\b)?+")
 _IN_PYTHON = re.compile(r"\bshared(\s*+\.\s*+array\b)")
 
 
@@ -84,4 +83,4 @@ def _private(answer: CudaAnswer, shape: Shape) -> CudaAnswer:
         kind, name, rest = array
         return f"alignas(16) {kind} {name}[({size} + sizeof({kind}) - 1) / sizeof({kind})]{rest}"
 
-    return replace(answer, source=_OF_A_BLOCK.sub("", rewrite_unsized(answer.source, sized)))
+    return replace(answer, source=rewrite_shared(answer.source, "", sized))

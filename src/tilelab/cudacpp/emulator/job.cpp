@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,16 @@ static char* map_memory(size_t* bytes) {
     return alone;
 }
 
+// Finds the instructions of kernel.so.
+static int of_library(dl_phdr_info* info, size_t, void*) {
+    for (int i = 0; (char*)info->dlpi_addr == job.library && i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = info->dlpi_phdr[i];
+        if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
+        job.code_begin = job.library + part.p_vaddr, job.code_end = job.code_begin + part.p_memsz;
+    }
+    return 0;
+}
+
 void read_job() {
     const int report = open_report();
     FILE* file = fopen("job", "re");
@@ -53,6 +64,10 @@ void read_job() {
     char* text = (char*)malloc((size_t)status.st_size + 1);
     const size_t length = fread(text, 1, (size_t)status.st_size, file);
     fclose(file);
+    text[length] = 0;
+    const char* const seconds = strstr(text, "seconds ");
+    job.seconds = seconds ? atof(seconds + 8) : 0;
+    start_clock();  // now, for soon nobody here may ask the system for one
     file = fmemopen(text, length, "r");
     if (!file) give_up("the job file is empty");
     size_t bytes;
@@ -65,6 +80,7 @@ void read_job() {
     Dl_info info;
     if (!entry || !dladdr((void*)entry, &info)) give_up("the library has no kernel");
     job.library = (char*)info.dli_fbase;
+    dl_iterate_phdr(of_library, nullptr);
     confine(report, true);
     static uint64_t scalars[64];
     int arguments = 0;
@@ -77,6 +93,7 @@ void read_job() {
         if (is("dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
         if (is("order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
         if (is("checked")) read = fscanf(file, "%lu", &a) == 1, job.checked = a;
+        if (is("seconds")) read = fscanf(file, "%lf", &job.seconds) == 1;
         if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
         if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);
         if (is("shared") && (read = fscanf(file, "%lu %lu %63s", &a, &b, name) == 3)) add(job.shared, name, job.library + a, b, 1);

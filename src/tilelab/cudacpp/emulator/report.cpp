@@ -24,7 +24,11 @@ long code_offset(const void* code) {
     return (const char*)code - (const char*)info.dli_fbase - 1;
 }
 
+static volatile bool busy;
+bool reporting() { return busy; }
+
 static void begin(const char* kind, long code) {
+    busy = true;
     fprintf(file(), "%s\tcode=%ld\tblock=%u\tthread=%u\tphase=%u\t", kind, code, block_number(),
             fibre_now ? fibre_number() : 0, phase);
 }
@@ -32,6 +36,7 @@ static void end(const char* format, va_list list) {
     vfprintf(file(), format, list);
     fputc('\n', file());
     fflush(file());
+    busy = false;
 }
 
 void finding(const char* kind, long code, const char* format, ...) {

@@ -5,12 +5,15 @@
 // Writes memory back in place, and a report. Exit code 0: ran to the end; 3: stopped, the report says why.
 #include "runtime.h"
 
+#include <dlfcn.h>
 #include <initializer_list>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -136,6 +139,73 @@ extern "C" void tilelab_turn() {
     if (fibre_now) resume_scheduler();
 }
 
+// The clock: a kernel that does not end is told where it is, and a thread that waits for another's store without any
+// barrier or atomic gives way after a while, as it would on a GPU.
+static const int TICK = 2;            // milliseconds, or what the system makes of them
+static const unsigned PATIENCE = 10;  // ticks that a thread may run on, until the first one of the block was stopped
+static volatile unsigned ticks, turn_began;
+static double started;
+static double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+static volatile bool was_stopped;
+volatile bool others_turn;
+extern "C" { volatile int tilelab_updating; }  // within an atomic nobody else may come in between
+static const void* instruction(void* context) {
+#if defined(__x86_64__)
+    return (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+#else
+    return nullptr;
+#endif
+}
+static bool of_kernel(const void* code) { return code >= job.code_begin && code < job.code_end; }
+// Whether it is the learner's: not of our header, whose lines nobody wants to see.
+static bool of_learner(const void* code) {
+    Dl_info info;
+    return of_kernel(code) && (!dladdr(code, &info) || !info.dli_sname || !strstr(info.dli_sname, "tilelab_"));
+}
+// The instruction behind the one that the learner's code is at, or that called what is at work now.
+static const void* place_in_kernel(void* context) {
+    const void* const code = instruction(context);
+    if (of_learner(code)) return (const char*)code + 1;
+#if defined(__x86_64__)
+    const char* top = (char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RSP];
+    if (!fibre_now) return nullptr;
+    const char* const begin = stacks + fibre_number() * STACK;
+    if (top < begin || top >= begin + STACK) top = (char*)fibre_now->stack_pointer;  // between two turns
+    for (; top + sizeof(void*) <= begin + STACK; top += sizeof(void*))
+        if (of_learner(*(void* const*)top)) return *(void* const*)top;
+#endif
+    return nullptr;
+}
+static void ticked(int, siginfo_t*, void* context) {
+    ++ticks;
+    if (job.seconds && now() - started >= job.seconds) {
+        if (reporting()) return;  // at the next tick, then
+        finding("endless", code_offset(place_in_kernel(context)), "seconds=%g", job.seconds);
+        fflush(stdout);
+        _exit(3);
+    }
+    if (!fibre_now || ticks - turn_began < (was_stopped ? 1 : PATIENCE)) return;
+    others_turn = true;
+    if (of_kernel(instruction(context)) && !tilelab_updating) give_turn();
+}
+void start_clock() {
+    started = now();
+    struct sigaction action = {};
+    action.sa_sigaction = ticked;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;  // it may go on in another fibre, and be asked there again
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often = {{0, TICK * 1000}, {0, TICK * 1000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+}
+void give_turn() {
+    others_turn = false, was_stopped = true;
+    resume_scheduler();
+}
+
 extern "C" void tilelab_absent(At at, int lane) { check_absent(at, lane); }
 extern "C" void tilelab_trap(int line) { stop_at(line, "__trap() was called"); }
 extern "C" void tilelab_assert(int line, const char* what) { stop_at(line, "assert(%s) failed", what); }
@@ -251,7 +321,7 @@ static void set_order() {
 static void run_block(Index block) {
     for (int i = 0; i < job.shared.count; ++i) memset(job.shared.list[i].begin, POISON, job.shared.list[i].bytes);
     memset(tilelab_dynamic_shared, POISON, job.dynamic_bytes + BEYOND);
-    phase = 0;
+    phase = 0, was_stopped = false;
     memset(warp_phase, 0, sizeof warp_phase);
     check_block_start();
     set_order();
@@ -266,7 +336,7 @@ static void run_block(Index block) {
         for (unsigned i = 0; i < thread_count; ++i) {
             Fibre& f = fibres[order_of[i]];
             if (f.state != READY) continue;
-            fibre_now = &f, tilelab_now = &f.where;
+            fibre_now = &f, tilelab_now = &f.where, turn_began = ticks, others_turn = false;
             resume(&f);
             ran = true;
         }
@@ -294,17 +364,12 @@ static void run_block(Index block) {
 
 // ---- start and end
 static void crashed(int signal, siginfo_t* info, void* context) {
-#if defined(__x86_64__)
-    const void* code = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
-#else
-    const void* code = nullptr;
-#endif
     char where[160];
     describe(where, sizeof where, info->si_addr);
     const size_t in_stacks = (size_t)((char*)info->si_addr - stacks);
     const bool overflow = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
     // Addresses that no load or store may have (a misaligned vector, for one) come without the address.
-    finding("crash", code_offset((const char*)code + 1), "signal=%d\taddress=%lx\tbarred=%d\toverflow=%d\t%s", signal,
+    finding("crash", code_offset(place_in_kernel(context)), "signal=%d\taddress=%lx\tbarred=%d\toverflow=%d\t%s", signal,
             (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, overflow, where);
     fflush(stdout);
     _exit(3);

@@ -24,6 +24,8 @@ struct Job {
     bool checked;
     char token[64];  // what the report of a run that reached its end closes with
     char* library;   // where kernel.so lies
+    const char *code_begin, *code_end;  // its instructions
+    double seconds;  // after so long the kernel counts as endless
     Arrays given;    // the arguments, in the file "memory"
     Arrays shared;   // static __shared__
     Arrays device;   // __device__ and __constant__ variables
@@ -41,6 +43,11 @@ unsigned block_number();
 extern unsigned phase;         // barriers that the block has passed
 extern unsigned warp_phase[];  // warp operations that each warp has passed
 
+void start_clock();
+// Whether a thread has run for long, and it is the others' turn: it may wait for one of them without saying so.
+extern volatile bool others_turn;
+void give_turn();
+
 // job.cpp
 void read_job();
 extern void (*entry)(void**);        // the kernel: it takes
@@ -55,6 +62,7 @@ void look_at_constants(const char* before);  // a finding for each that is no lo
 void finding(const char* kind, long code, const char* format, ...);
 void finished(bool leaned);
 int open_report();
+bool reporting();  // right now
 
 // confine.cpp
 // From here on this process only computes and writes to its output and the report; until it is called the second time,

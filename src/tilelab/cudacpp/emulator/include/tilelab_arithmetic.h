@@ -8,10 +8,16 @@ template <class A, class B> constexpr auto max(A a, B b) -> decltype(a + b) { re
 // Conversions on a GPU saturate, and make 0 of a NaN.
 inline int tilelab_to_int(double a) { return a != a ? 0 : a >= 2147483647.0 ? INT_MAX : a <= -2147483648.0 ? INT_MIN : (int)a; }
 inline unsigned tilelab_to_uint(double a) { return a != a || a <= 0 ? 0u : a >= 4294967295.0 ? UINT_MAX : (unsigned)a; }
+inline long long tilelab_to_ll(double a) {
+    return a != a ? 0 : a >= 0x1p63 ? LLONG_MAX : a <= -0x1p63 ? LLONG_MIN : (long long)a;
+}
 #define TILELAB_ROUNDED(suffix, rounding) \
     inline int __float2int_##suffix(float a) { return tilelab_to_int(rounding(a)); } \
     inline unsigned __float2uint_##suffix(float a) { return tilelab_to_uint(rounding(a)); } \
-    inline int __double2int_##suffix(double a) { return tilelab_to_int(rounding(a)); }
+    inline int __double2int_##suffix(double a) { return tilelab_to_int(rounding(a)); } \
+    inline unsigned __double2uint_##suffix(double a) { return tilelab_to_uint(rounding(a)); } \
+    inline long long __float2ll_##suffix(float a) { return tilelab_to_ll(rounding(a)); } \
+    inline long long __double2ll_##suffix(double a) { return tilelab_to_ll(rounding(a)); }
 TILELAB_ROUNDED(rn, rint)
 TILELAB_ROUNDED(rz, trunc)
 TILELAB_ROUNDED(ru, ceil)
@@ -50,6 +56,47 @@ inline int __float_as_int(float a) { return tilelab_value<int>(tilelab_bits(a));
 inline unsigned __float_as_uint(float a) { return tilelab_value<unsigned>(tilelab_bits(a)); }
 inline float __uint_as_float(unsigned a) { return tilelab_value<float>(a); }
 inline float __int2float_rn(int a) { return (float)a; }
+inline unsigned long long __brevll(unsigned long long a) {
+    return (unsigned long long)__brev((unsigned)a) << 32 | __brev((unsigned)(a >> 32));
+}
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
+    unsigned r = 0;
+    for (int i = 0; i < 4; ++i) r |= (unsigned)(((unsigned long long)b << 32 | a) >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+    return r;
+}
+// Of the 64 bits of two words, those that a shift brings into one.
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) { return (unsigned)((((unsigned long long)high << 32 | low) << (by & 31)) >> 32); }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) { return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31)); }
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned by) { return by >= 32 ? low : __funnelshift_l(low, high, by); }
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned by) { return by >= 32 ? high : __funnelshift_r(low, high, by); }
+inline unsigned __sad(int a, int b, unsigned sum) { return (unsigned)(a > b ? (long long)a - b : (long long)b - a) + sum; }
+inline unsigned __usad(unsigned a, unsigned b, unsigned sum) { return (a > b ? a - b : b - a) + sum; }
+inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
+inline int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+inline int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+inline unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+inline unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
+inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
+inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
+inline void __sincosf(float a, float* sine, float* cosine) { *sine = sinf(a), *cosine = cosf(a); }
+inline double sinpi(double a) { return sin(3.14159265358979323846 * fmod(a, 2.0)); }
+inline double cospi(double a) { return cos(3.14159265358979323846 * fmod(a, 2.0)); }
+inline float sinpif(float a) { return (float)sinpi(a); }
+inline float cospif(float a) { return (float)cospi(a); }
+inline void sincospif(float a, float* sine, float* cosine) { *sine = sinpif(a), *cosine = cospif(a); }
+inline float rhypotf(float a, float b) { return 1.0f / hypotf(a, b); }
+inline float rcbrtf(float a) { return 1.0f / cbrtf(a); }
+inline float norm3df(float a, float b, float c) { return sqrtf(a * a + b * b + c * c); }
+inline float normcdff(float a) { return 0.5f * erfcf(-a * 0.70710678f); }
+inline float __ll2float_rn(long long a) { return (float)a; }
+inline float __ull2float_rn(unsigned long long a) { return (float)a; }
+inline double __ll2double_rn(long long a) { return (double)a; }
+inline double __int2double_rn(int a) { return a; }
+inline double __uint2double_rn(unsigned a) { return a; }
+inline double __hiloint2double(int high, int low) { return tilelab_value<double>((uint64_t)(unsigned)high << 32 | (unsigned)low); }
+inline int __double2hiint(double a) { return (int)(tilelab_bits(a) >> 32); }
+inline int __double2loint(double a) { return (int)tilelab_bits(a); }
 inline long long clock64() { return 1000ll * clock(); }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __frsqrt_rn(float a) { return 1.0f / sqrtf(a); }
@@ -98,6 +145,11 @@ inline uint16_t tilelab_to_half(float f) {
     return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
 }
 
+#define TILELAB_BOTH(Type2, name) \
+    inline Type2 h2##name(Type2 a) { return {h##name(a.x), h##name(a.y)}; }
+#define TILELAB_COMPARE2(Type, Type2, op) \
+    inline Type2 __h##op##2(Type2 a, Type2 b) { return {Type((float)__h##op(a.x, b.x)), Type((float)__h##op(a.y, b.y))}; } \
+    inline bool __hb##op##2(Type2 a, Type2 b) { return __h##op(a.x, b.x) && __h##op(a.y, b.y); }
 #define TILELAB_FLOAT16(Type, Type2, to_bits, from_bits, name) \
     struct Type { \
         uint16_t bits; \
@@ -110,8 +162,16 @@ inline uint16_t tilelab_to_half(float f) {
         Type& operator-=(Type b) { return *this = Type((float)*this - (float)b); } \
         Type& operator*=(Type b) { return *this = Type((float)*this * (float)b); } \
         Type& operator/=(Type b) { return *this = Type((float)*this / (float)b); } \
+        Type& operator++() { return *this += Type(1.0f); } \
+        Type& operator--() { return *this -= Type(1.0f); } \
+        Type operator++(int) { const Type old = *this; ++*this; return old; } \
+        Type operator--(int) { const Type old = *this; --*this; return old; } \
     }; \
-    struct alignas(4) Type2 { Type x, y; }; \
+    struct alignas(4) Type2 { \
+        Type x, y; \
+        Type2() = default; \
+        Type2(Type x, Type y) : x(x), y(y) {} \
+    }; \
     inline Type operator+(Type a, Type b) { return a += b; } \
     inline Type operator-(Type a, Type b) { return a -= b; } \
     inline Type operator*(Type a, Type b) { return a *= b; } \
@@ -120,6 +180,14 @@ inline uint16_t tilelab_to_half(float f) {
     inline Type2 operator+(Type2 a, Type2 b) { return {a.x + b.x, a.y + b.y}; } \
     inline Type2 operator-(Type2 a, Type2 b) { return {a.x - b.x, a.y - b.y}; } \
     inline Type2 operator*(Type2 a, Type2 b) { return {a.x * b.x, a.y * b.y}; } \
+    inline Type2 operator/(Type2 a, Type2 b) { return {a.x / b.x, a.y / b.y}; } \
+    inline Type2 operator-(Type2 a) { return {-a.x, -a.y}; } \
+    inline Type2& operator+=(Type2& a, Type2 b) { return a = a + b; } \
+    inline Type2& operator-=(Type2& a, Type2 b) { return a = a - b; } \
+    inline Type2& operator*=(Type2& a, Type2 b) { return a = a * b; } \
+    inline Type2& operator/=(Type2& a, Type2 b) { return a = a / b; } \
+    inline bool operator==(Type2 a, Type2 b) { return (float)a.x == (float)b.x && (float)a.y == (float)b.y; } \
+    inline bool operator!=(Type2 a, Type2 b) { return (float)a.x != (float)b.x && (float)a.y != (float)b.y; } \
     inline Type __hadd(Type a, Type b) { return a + b; } \
     inline Type __hsub(Type a, Type b) { return a - b; } \
     inline Type __hmul(Type a, Type b) { return a * b; } \
@@ -139,6 +207,20 @@ inline uint16_t tilelab_to_half(float f) {
     inline bool __hle(Type a, Type b) { return (float)a <= (float)b; } \
     inline bool __hge(Type a, Type b) { return (float)a >= (float)b; } \
     inline Type2 __hsub2(Type2 a, Type2 b) { return a - b; } \
+    inline Type2 __h2div(Type2 a, Type2 b) { return a / b; } \
+    inline Type2 __hneg2(Type2 a) { return -a; } \
+    inline Type2 __habs2(Type2 a) { return {__habs(a.x), __habs(a.y)}; } \
+    inline Type2 __hmin2(Type2 a, Type2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; } \
+    inline Type2 __hmax2(Type2 a, Type2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; } \
+    TILELAB_COMPARE2(Type, Type2, eq) TILELAB_COMPARE2(Type, Type2, ne) TILELAB_COMPARE2(Type, Type2, lt) \
+    TILELAB_COMPARE2(Type, Type2, le) TILELAB_COMPARE2(Type, Type2, gt) TILELAB_COMPARE2(Type, Type2, ge) \
+    inline Type __hadd_sat(Type a, Type b) { return Type(__saturatef((float)(a + b))); } \
+    inline Type __hmul_sat(Type a, Type b) { return Type(__saturatef((float)(a * b))); } \
+    inline Type __hfma_sat(Type a, Type b, Type c) { return Type(__saturatef((float)__hfma(a, b, c))); } \
+    inline Type __hfma_relu(Type a, Type b, Type c) { return __hmax(__hfma(a, b, c), Type(0.0f)); } \
+    inline Type2 __hfma2_relu(Type2 a, Type2 b, Type2 c) { return __hmax2(__hfma2(a, b, c), Type2(Type(0.0f), Type(0.0f))); } \
+    inline int __hisinf(Type a) { return isinf((float)a) ? ((float)a < 0 ? -1 : 1) : 0; } \
+    inline Type htanh(Type a) { return Type(tanhf((float)a)); } \
     inline Type hsqrt(Type a) { return Type(sqrtf((float)a)); } \
     inline Type hrsqrt(Type a) { return Type(1.0f / sqrtf((float)a)); } \
     inline Type hrcp(Type a) { return Type(1.0f / (float)a); } \
@@ -151,6 +233,25 @@ inline uint16_t tilelab_to_half(float f) {
     inline Type hfloor(Type a) { return Type(floorf((float)a)); } \
     inline Type hceil(Type a) { return Type(ceilf((float)a)); } \
     inline Type hrint(Type a) { return Type(rintf((float)a)); } \
+    TILELAB_BOTH(Type2, exp) TILELAB_BOTH(Type2, exp2) TILELAB_BOTH(Type2, log) TILELAB_BOTH(Type2, log2) \
+    TILELAB_BOTH(Type2, sqrt) TILELAB_BOTH(Type2, rsqrt) TILELAB_BOTH(Type2, rcp) TILELAB_BOTH(Type2, sin) \
+    TILELAB_BOTH(Type2, cos) TILELAB_BOTH(Type2, floor) TILELAB_BOTH(Type2, ceil) TILELAB_BOTH(Type2, rint) \
+    TILELAB_BOTH(Type2, tanh) \
+    inline Type __uint2##name##_rn(unsigned a) { return Type((float)a); } \
+    inline Type __short2##name##_rn(short a) { return Type((float)a); } \
+    inline Type __double2##name(double a) { return Type(a); } \
+    inline unsigned __##name##2uint_rn(Type a) { return __float2uint_rn((float)a); } \
+    inline unsigned __##name##2uint_rz(Type a) { return __float2uint_rz((float)a); } \
+    inline Type2 make_##name##2(Type a, Type b) { return {a, b}; } \
+    inline float __low2float(Type2 a) { return (float)a.x; } \
+    inline float __high2float(Type2 a) { return (float)a.y; } \
+    inline Type __low2##name(Type2 a) { return a.x; } \
+    inline Type __high2##name(Type2 a) { return a.y; } \
+    inline Type2 __low2##name##2(Type2 a) { return {a.x, a.x}; } \
+    inline Type2 __high2##name##2(Type2 a) { return {a.y, a.y}; } \
+    inline Type2 __lows2##name##2(Type2 a, Type2 b) { return {a.x, b.x}; } \
+    inline Type2 __highs2##name##2(Type2 a, Type2 b) { return {a.y, b.y}; } \
+    inline Type2 __lowhigh2highlow(Type2 a) { return {a.y, a.x}; } \
     inline Type __int2##name##_rn(int a) { return Type((float)a); } \
     inline int __##name##2int_rn(Type a) { return __float2int_rn((float)a); } \
     inline int __##name##2int_rz(Type a) { return __float2int_rz((float)a); } \
@@ -172,7 +273,5 @@ using half = __half;
 using half2 = __half2;
 using nv_bfloat16 = __nv_bfloat16;
 using nv_bfloat162 = __nv_bfloat162;
-inline float __low2float(__half2 a) { return (float)a.x; }
-inline float __high2float(__half2 a) { return (float)a.y; }
-inline __half __low2half(__half2 a) { return a.x; }
-inline __half __high2half(__half2 a) { return a.y; }
+#undef TILELAB_BOTH
+#undef TILELAB_COMPARE2

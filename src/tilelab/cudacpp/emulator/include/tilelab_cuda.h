@@ -21,16 +21,18 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __builtin_assume(x) ((void)0)
-#ifdef TILELAB_CHECKED
-// No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
-#define __shared__ static __attribute__((section("tilelab_shared"), used, aligned(65536)))
-#else
-#define __shared__ static __attribute__((section("tilelab_shared"), used))
-#endif
-// In a section of its own each, which tells what a kernel may only read.
+// In a section of its own each: those of an inline function cannot share one with others, and it tells what a kernel may
+// only read.
 #define TILELAB_TEXT_(x) #x
 #define TILELAB_TEXT(x) TILELAB_TEXT_(x)
-#define __constant__ __attribute__((section("tilelab_constant_" TILELAB_TEXT(__COUNTER__))))
+#define TILELAB_SECTION(kind) section("tilelab_" kind "_" TILELAB_TEXT(__COUNTER__))
+#ifdef TILELAB_CHECKED
+// No array is larger than 48 KiB, so each has at least 16 KiB of nothing behind it: what runs out of one is seen.
+#define __shared__ static __attribute__((TILELAB_SECTION("shared"), used, aligned(65536)))
+#else
+#define __shared__ static __attribute__((TILELAB_SECTION("shared"), used))
+#endif
+#define __constant__ __attribute__((TILELAB_SECTION("constant")))
 #define __CUDA_ARCH__ 900
 #define __CUDACC__ 1
 #define TILELAB_EMULATION 1
@@ -64,6 +66,7 @@ void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
 void tilelab_atomic(const volatile void* address, size_t bytes, int line, bool swap);  // tells the checker
+extern volatile int tilelab_updating;  // while it is set, nobody else has a turn
 void tilelab_turn();  // lets the other threads go on
 void tilelab_trap(int line);
 void tilelab_assert(int line, const char* what);
@@ -99,6 +102,7 @@ template <class T> inline T tilelab_value(uint64_t bits) {
 #define __any_sync(...) tilelab_any(TILELAB_AT, __VA_ARGS__)
 #define __all_sync(...) tilelab_all(TILELAB_AT, __VA_ARGS__)
 #define __match_any_sync(...) tilelab_match_any(TILELAB_AT, __VA_ARGS__)
+#define __match_all_sync(...) tilelab_match_all(TILELAB_AT, __VA_ARGS__)
 #define __reduce_add_sync(...) tilelab_reduce_add(TILELAB_AT, __VA_ARGS__)
 #define __reduce_min_sync(...) tilelab_reduce_min(TILELAB_AT, __VA_ARGS__)
 #define __reduce_max_sync(...) tilelab_reduce_max(TILELAB_AT, __VA_ARGS__)
@@ -152,6 +156,13 @@ template <class T> inline unsigned tilelab_match_any(TilelabAt at, unsigned mask
         if ((warp->present >> lane & 1) && warp->values[lane] == tilelab_bits(v)) same |= 1u << lane;
     return same;
 }
+template <class T> inline unsigned tilelab_match_all(TilelabAt at, unsigned mask, T v, int* all) {
+    const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
+    *all = 1;
+    for (int lane = 0; lane < 32; ++lane)
+        if ((warp->present >> lane & 1) && warp->values[lane] != tilelab_bits(v)) *all = 0;
+    return *all ? warp->present : 0;
+}
 template <class T, class F> inline T tilelab_reduce(TilelabAt at, unsigned mask, T v, F combine) {
     const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(v));
     bool first = true;
@@ -184,6 +195,9 @@ template <class T> inline T __ldg(const T* p) { return *p; }
 template <class T> inline T __ldcg(const T* p) { return *p; }
 template <class T> inline T __ldca(const T* p) { return *p; }
 template <class T> inline T __ldcs(const T* p) { return *p; }
+template <class T> inline T __ldlu(const T* p) { return *p; }
+template <class T> inline T __ldcv(const T* p) { return *p; }
+template <class T> inline void __stwb(T* p, T v) { *p = v; }
 template <class T> inline void __stcg(T* p, T v) { *p = v; }
 template <class T> inline void __stcs(T* p, T v) { *p = v; }
 template <class T> inline void __stwt(T* p, T v) { *p = v; }
@@ -200,8 +214,12 @@ inline void __pipeline_wait_prior(unsigned newest_left) { tilelab_copy_wait(newe
 #define TILELAB_UNSEEN __attribute__((no_sanitize("thread", "undefined"), noinline))
 template <class T, class F> TILELAB_UNSEEN T tilelab_update(int line, T* p, F next, bool swap = false) {
     tilelab_atomic(p, sizeof(T), line, swap);
-    const T old = *(volatile T*)p;
-    *(volatile T*)p = next(old);
+    tilelab_updating = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const T old = *p;
+    *p = next(old);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    tilelab_updating = 0;
     tilelab_turn();
     return old;
 }
@@ -222,9 +240,27 @@ TILELAB_ATOMIC(atomicDec, old == T(0) || old > v ? v : old - T(1))
 TILELAB_ATOMIC(atomicAnd, old & v)
 TILELAB_ATOMIC(atomicOr, old | v)
 TILELAB_ATOMIC(atomicXor, old ^ v)
+// Those of a block, and of all devices, are the same where one thread runs at a time.
+#define TILELAB_SCOPES(name) \
+    template <class T> inline T name##_block(T* p, TilelabOperand<T> v, int line = __builtin_LINE()) { return name(p, v, line); } \
+    template <class T> inline T name##_system(T* p, TilelabOperand<T> v, int line = __builtin_LINE()) { return name(p, v, line); }
+TILELAB_SCOPES(atomicAdd) TILELAB_SCOPES(atomicSub) TILELAB_SCOPES(atomicMin) TILELAB_SCOPES(atomicMax)
+TILELAB_SCOPES(atomicExch) TILELAB_SCOPES(atomicInc) TILELAB_SCOPES(atomicDec)
+TILELAB_SCOPES(atomicAnd) TILELAB_SCOPES(atomicOr) TILELAB_SCOPES(atomicXor)
+#undef TILELAB_SCOPES
+inline float2 atomicAdd(float2* p, float2 v, int line = __builtin_LINE()) {
+    return tilelab_update(line, p, [v](float2 old) TILELAB_UNSEEN -> float2 { return {old.x + v.x, old.y + v.y}; });
+}
+inline float4 atomicAdd(float4* p, float4 v, int line = __builtin_LINE()) {
+    return tilelab_update(line, p, [v](float4 old) TILELAB_UNSEEN -> float4 {
+        return {old.x + v.x, old.y + v.y, old.z + v.z, old.w + v.w};
+    });
+}
 template <class T> inline T atomicCAS(T* p, TilelabOperand<T> expected, TilelabOperand<T> v, int line = __builtin_LINE()) {
     return tilelab_update(line, p, [=](T old) TILELAB_UNSEEN -> T { return old == expected ? v : old; }, true);
 }
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
 
 #include "tilelab_arithmetic.h"
 

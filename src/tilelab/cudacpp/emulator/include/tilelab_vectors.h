@@ -19,6 +19,8 @@ TILELAB_VECTORS(short, short, 4, 8)
 TILELAB_VECTORS(unsigned short, ushort, 4, 8)
 TILELAB_VECTORS(signed char, char, 2, 4)
 TILELAB_VECTORS(unsigned char, uchar, 2, 4)
+TILELAB_VECTORS(long, long, 16, 16)
+TILELAB_VECTORS(unsigned long, ulong, 16, 16)
 TILELAB_VECTORS(long long, longlong, 16, 16)
 TILELAB_VECTORS(unsigned long long, ulonglong, 16, 16)
 
@@ -27,4 +29,6 @@ TILELAB_VECTORS(unsigned long long, ulonglong, 16, 16)
 struct dim3 {
     unsigned x, y, z;
     constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    constexpr operator uint3() const { return {x, y, z}; }
 };
