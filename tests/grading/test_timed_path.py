@@ -1,5 +1,6 @@
 """The whole path without a GPU: grade, export, run with a CPU in the GPU's place, import; what an import decides."""
 
+import errno
 import fcntl
 import json
 import os
@@ -508,6 +509,37 @@ def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monke
     assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 
+def test_a_sandbox_does_not_sweep_away_the_folder_of_a_run(emulated, monkeypatch):
+    """Whatever else is graded on the machine meanwhile, and however long it takes."""
+    from tilelab.cudacpp.processes import Task
+    from tilelab.grading.sandbox import folders
+    from tilelab.grading.sandbox.emulation import run_inside
+
+    monkeypatch.setattr(folders, "YOUNG_SECONDS", -1)
+    run_inside(Task(["true"]))
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_a_full_disk_costs_a_learner_nothing(emulated, monkeypatch, when):
+    left = {"at once": 0, "later": 1}[when]
+
+    def full(descriptor, start, size, whole=os.posix_fallocate):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(descriptor, start, size)
+
+    shutil.rmtree(emulated._folder)
+    emulated._folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        found = emulated.measure(wanted(TILED))
+    assert (found.outcome, "No space left on device" in found.words) == ("undecided", True), found.words
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     said = read_thresholds(ROOT / "autograder" / "thresholds.toml")
     two = [("practice_1_timed", wanted(TILED)), ("practice_1_timed", wanted(TILED, {**TILES, "shared": 64}))]
@@ -578,7 +610,7 @@ def test_tricks_that_a_cpu_can_run_come_out_as_designed(emulated, row):
 
     trick = next(trick for trick in CUDA_TRICKS if trick.row == row)
     found = emulated.measure(wanted(trick.source.replace(LARGE, SMALLER), trick.launch))
-    assert found.outcome == "refused"
+    assert found.outcome == "refused", found.words
 
 
 def test_python_tricks_earn_nothing():

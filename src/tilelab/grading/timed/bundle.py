@@ -203,21 +203,20 @@ def result_line(bundle: Bundle, wanted: str, measured: Measured) -> str:
 
 
 def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
-    """Read the outcomes in a results file by the digest of what was wanted; the last line may be half written.
+    """Read the outcomes in a results file by the digest of what was wanted; half a line at its end does not count.
 
     Raises
     ------
     GradingError
         A line was changed, or belongs to another bundle.
     """
+    content = content_of(file)
     try:
-        lines = content_of(file).decode().splitlines(keepends=True)
+        lines = content[: len(content) - half_a_line(content)].decode().splitlines()
     except UnicodeDecodeError as error:
         raise GradingError(f"cannot read {str(file)!r}: {error}") from None
     found = {}
     for place, line in enumerate(lines, 1):
-        if not line.endswith("\n") and place == len(lines):
-            continue  # whoever wrote it was stopped
         try:
             body = json.loads(line)
             signed = str(body.pop("signature", ""))
@@ -231,6 +230,19 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
             raise GradingError(f"line {place} of {str(file)!r} was changed since it was signed: nothing is used")
         found[str(body["wanted"])] = read_measured(body["measured"])
     return found
+
+
+def half_a_line(content: bytes) -> int:
+    """Return how many bytes at the end of a results file were left half written when its writer was stopped.
+
+    A line that is whole counts whether or not a line break follows: a program that carried the file may have cut it.
+    """
+    last = content[content.rfind(b"\n") + 1 :]
+    try:
+        json.loads(last)
+    except (ValueError, RecursionError):
+        return len(last)
+    return 0
 
 
 def unverified(file: Path) -> dict[str, Measured]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tilelab.cudacpp.processes import Runner, Task, use_runner
 from tilelab.grading.errors import GradingError
-from tilelab.grading.timed.bundle import Bundle, read_results, result_line
+from tilelab.grading.timed.bundle import Bundle, half_a_line, read_results, result_line
 from tilelab.grading.timed.conductor import Conductor
 from tilelab.grading.timed.enough import Effort
 from tilelab.grading.timed.wanted import Measured
@@ -71,7 +71,7 @@ def run_bundle(
             return
         if runner := _sandbox(needed=emulated):
             stack.enter_context(use_runner(runner))
-        _cut_half_a_line(out)
+        _go_to_the_end(out)
         conductor = stack.enter_context(Conductor(which, effort, bundle.thresholds.ceilings, waiting))
         for wanted in waits:
             marks = {
@@ -98,10 +98,14 @@ def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom
         yield opened
 
 
-def _cut_half_a_line(out: BufferedRandom) -> None:
-    """Go to the end of a results file; a line that was left half written is cut off."""
-    out.seek(out.read().rfind(b"\n") + 1)
+def _go_to_the_end(out: BufferedRandom) -> None:
+    """Go to the end of a results file; a line that was left half written is cut off, a whole one is ended."""
+    content = out.read()
+    whole = len(content) - half_a_line(content)
+    out.seek(whole)
     out.truncate()
+    if whole and content[whole - 1 : whole] != b"\n":
+        out.write(b"\n")
 
 
 def _sandbox(needed: bool) -> Runner | None:
