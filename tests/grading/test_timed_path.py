@@ -116,6 +116,11 @@ def test_the_whole_path_with_a_cpu_in_the_gpus_place_decides_nothing(course, tmp
     assert grades(course) == before
 
 
+def test_the_order_of_a_bundle_tells_no_names(course):
+    orders = {tuple(job.wanted for job in Pending(course).export("practice").jobs) for _ in range(20)}
+    assert len(orders) > 1
+
+
 def test_an_import_decides_what_waited_once_and_changes_nothing_else(course, tmp_path):
     calibrate(course)
     before = grades(course)
@@ -360,6 +365,19 @@ def test_imports_at_the_same_time_take_turns_and_each_point_is_decided_once(cour
     assert {name for name, _ in seen} == {"_stale", "_store_scores"}
     assert not any(is_free for _, is_free in seen)
     assert free(course.root)
+
+
+def test_a_part_that_the_thresholds_file_does_not_know_is_named(course, tmp_path):
+    from tilelab.grading.timed.thresholds import FILE
+
+    file = course.root / FILE
+    text = file.read_text()
+    file.write_text(text.replace("[practice_1_timed]", "[practice_1_times]"))
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (code, "says nothing of 'practice_1_timed'" in said) == (1, True), said
+    file.unlink()
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (code, "cannot read thresholds.toml: " in said) == (1, True), said
 
 
 def test_foreign_and_changed_results_are_refused(course, tmp_path):

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.processes import Finished, use_runner
 from tilelab.grading.errors import GradingError
 from tilelab.grading.python_kernels import form_fault
-from tilelab.grading.timed import comparer
+from tilelab.grading.timed import comparer, cubin
 from tilelab.grading.timed.arrays import FILL, GUARD, POISON, STARTS, Arena, uniform
 from tilelab.grading.timed.bundle import (
     bundle_key,
@@ -32,7 +33,6 @@ from tilelab.grading.timed.bundle import (
 from tilelab.grading.timed.calibrate import spread
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.comparer import Comparer
-from tilelab.grading.timed.cubin import files_fault
 from tilelab.grading.timed.report import drawing, row_of
 from tilelab.grading.timed.running import _go_to_the_end
 from tilelab.grading.timed.thresholds import LINE, Mark, Thresholds, checked, read_thresholds, scaled, with_device
@@ -228,6 +228,8 @@ def test_lower_precision_and_a_step_left_out_are_wrong_with_a_margin_of_three(K,
         "#/**/include/**/</etc/passwd>",
         "#include /*\n*/ </etc/passwd>",
         "/*\n*/ #include </etc/passwd>",
+        '_Pragma("GCC dependency \\"/etc/passwd\\"")',
+        '_Pragma("unroll") _Pragma("GCC system_header")',
         'asm(".inc" "lude \\"/etc/passwd\\"");',
         "// \ud800",
         "#" + "/**/" * 200_000 + "include <x>",
@@ -235,11 +237,12 @@ def test_lower_precision_and_a_step_left_out_are_wrong_with_a_margin_of_three(K,
     ids=lambda source: ascii(source[:40]),
 )
 def test_a_source_cannot_ask_for_files_of_the_machine(source):
-    assert files_fault(source)
+    assert cubin.files_fault(source)
 
 
 def test_a_source_may_include_what_kernels_include():
-    assert files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
+    assert cubin.files_fault('#define UNROLLED _Pragma("unroll 4")\n#pragma unroll\n') == ""
+    assert cubin.files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
 
 
 @pytest.mark.parametrize(
@@ -339,7 +342,7 @@ def test_thresholds_that_cannot_be_meant_are_refused(part, words):
 )
 def test_a_device_that_cannot_be_is_refused(devices):
     checked({"device": [DEVICE, {**DEVICE, "p_timed": {"full": 1.3, "half": 1.1}}]})
-    with pytest.raises(GradingError, match="run"):
+    with pytest.raises(GradingError, match="calibrate again"):
         checked({"device": devices})
 
 
@@ -448,6 +451,15 @@ def test_the_key_is_made_once_and_nobody_else_reads_it(tmp_path):
     (tmp_path / "jobs" / "key").chmod(0o644)
     with pytest.raises(GradingError, match="others can read"):
         key_of(tmp_path / "jobs")
+
+
+def test_two_exports_at_once_agree_on_one_key(tmp_path, monkeypatch):
+    """The second has looked before the first one's key was there."""
+    first = key_of(tmp_path / "jobs")
+    whole, looks = Path.exists, iter([False])
+    monkeypatch.setattr(Path, "exists", lambda file, **options: next(looks, None) is None and whole(file, **options))
+    assert key_of(tmp_path / "jobs") == first
+    assert [file.name for file in (tmp_path / "jobs").iterdir()] == ["key"]
 
 
 @pytest.mark.parametrize("kept", ["", "00" * 16, "00" * 33, "no key", "\xff"])
@@ -584,7 +596,22 @@ def test_results_signed_for_another_bundle_do_not_fit(bundle, tmp_path):
         read_results(file, bundle.key, bundle.number)
 
 
-@pytest.mark.parametrize("data", [None, {}, {"shape": [1, 2, 3], "candidates": []}, {"shape": "x", "candidates": [1]}])
+TWICE = {"name": "yours", "rung": "naive"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"shape": [1, 2, 3], "candidates": []},
+        {"shape": "x", "candidates": [1]},
+        {"shape": [10**400, 2, 3], "candidates": [TWICE]},
+        {"shape": [1, -2, 3], "candidates": [TWICE]},
+        {"shape": [1, 2, 3], "candidates": [TWICE, TWICE]},
+    ],
+    ids=lambda data: str(data)[:20],
+)
 def test_what_is_no_measurement_is_refused(data):
     with pytest.raises(GradingError):
         read_wanted(data)
@@ -608,6 +635,16 @@ def test_what_is_no_measurement_is_refused(data):
         {"about": {"clocks": [3]}},
         {"about": {"clocks": [{"sm_mhz": "1980"}]}},
         {"about": {"disagreements": 3}},
+        {"about": {"ceilings": {"flops": 1e12}}},
+        {"about": {"ceilings": {"flops": "fast", "bandwidth": 1}}},
+        {"about": {"ceilings": {"flops": 0, "bandwidth": 1}}},
+        {"about": {"ceilings": {"flops": 10**400, "bandwidth": 1}}},
+        {"about": {"ceilings": [1]}},
+        {"samples": [["yours", [[1, 1, 10**400]]], ["it", [[1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, True]]], ["it", [[1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["yours", [[1, 1, 1]]]]},
+        {"shape": [0, 1, 1]},
+        {"shape": [10**400, 1, 1]},
     ],
 )
 def test_an_outcome_that_no_run_gives_is_shown_to_nobody(bundle, tmp_path, change):
@@ -618,6 +655,14 @@ def test_an_outcome_that_no_run_gives_is_shown_to_nobody(bundle, tmp_path, chang
     body = json.loads(result_line(bundle, WANTED.digest, measured(0.3, 0.42)))
     (tmp_path / "r").write_text(json.dumps({**body, "measured": said | change}) + "\n")
     assert unverified(tmp_path / "r") == {}
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0, 1e-320, 1e30])
+def test_times_that_no_device_gives_end_no_import(time):
+    found = measured(time, 0.42)
+    assert drawing(found).startswith("<div") or time <= 0
+    by_nearness(1.4, found, MARK, "the ratio")
+    assert row_of("x", found)["outcome"] == "timed"
 
 
 # ---- processes
@@ -675,10 +720,24 @@ def test_a_process_that_answers_nonsense_is_lost(tmp_path, monkeypatch, body):
 
 
 def test_a_build_error_is_told_for_a_file_of_the_machine():
-    from tilelab.grading.timed.cubin import compile_cubin
-
     with pytest.raises(BuildError, match="a kernel may include"):
-        compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
+        cubin.compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
+
+
+@pytest.mark.parametrize(
+    ("done", "error", "words"),
+    [
+        (Finished(1, "", "OSError: libnvrtc.so: cannot open", {}), GradingError, "NVRTC does not start .* cannot open"),
+        (Finished(-9, "", "it used more memory than is allowed", {}), BuildError, "ended without a result"),
+        (Finished(-9, "", "", {}, timed_out=True), BuildError, "does not compile within 20 s"),
+        (Finished(-6, "", "", {"result.json": b"{}"}), BuildError, "ended without a result"),
+        (Finished(0, "", "", {"result.json": b'{"log": "kernel.cu(1): error: x", "symbol": ""}'}), BuildError, "x"),
+    ],
+)
+def test_a_compiler_that_does_not_start_is_no_learners_fault(monkeypatch, done, error, words):
+    monkeypatch.setattr(cubin, "nvrtc", lambda: ("/nowhere/libnvrtc.so", ()))
+    with use_runner(lambda task: done), pytest.raises(error, match=words):
+        cubin.compile_cubin("__global__ void matmul() {}", "matmul", "sm_90", {})
 
 
 @pytest.mark.parametrize("problem", ["practice_1", "practice_7"])

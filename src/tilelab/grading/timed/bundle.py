@@ -14,6 +14,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,11 @@ FORM = "tilelab-jobs-1"
 RESULTS = "tilelab-results-1"
 
 
-def private(file: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, whole or not at all; raise `GradingError` where it cannot be."""
+def private(file: Path, content: bytes, first: bool = False) -> None:
+    """Write a file that its owner alone can read, whole or not at all; raise `GradingError` where it cannot be.
+
+    Where another process was ``first``, its file stays.
+    """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -37,10 +41,15 @@ def private(file: Path, content: bytes) -> None:
             opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())
-        draft.replace(file)
+        if first:
+            with suppress(FileExistsError):
+                os.link(draft, file)
+        else:
+            draft.replace(file)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise GradingError(f"cannot write {str(file)!r}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def content_of(file: Path) -> bytes:
@@ -70,7 +79,7 @@ def key_of(folder: Path) -> bytes:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise GradingError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-        private(file, secrets.token_hex(32).encode())
+        private(file, secrets.token_hex(32).encode(), first=True)
     return kept_key_of(folder)
 
 
