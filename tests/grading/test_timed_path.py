@@ -575,6 +575,41 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert all(one.kept for one in run_bundle(bundle, results, "emulated"))
 
 
+def test_results_that_find_the_disk_full_are_said_and_those_before_kept(tmp_path, monkeypatch):
+    from tilelab.grading.timed import running
+
+    bundle = make_bundle(b"k" * 32, [("practice_1_timed", wanted(TILED, {**TILES, "shared": n})) for n in (0, 64)],
+                         read_thresholds(ROOT / "autograder" / "thresholds.toml"))  # fmt: skip
+    write_bundle(bundle, tmp_path / "b.json")
+    results = tmp_path / "r.jsonl"
+    whole, room = running._append, [10_000, 100]
+
+    def full(out, line):
+        whole(out, line[: (left := room.pop(0))])
+        if left < len(line):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_append", full)
+        code, said = invoke("jobs", "run", tmp_path / "b.json", "--out", results, "--device", "emulated")
+    assert (code, "No space left on device. What was measured before stands there" in said) == (1, True), said
+    assert [one.kept for one in run_bundle(bundle, results, "emulated")] == [True, False]
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch):
+    from tilelab.grading.timed import running
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), tmp_path / "b.json")
+    monkeypatch.setattr(running, "run_bundle", interrupted)
+    code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")
+    assert (code, "keeps what was measured: run this again to go on" in " ".join(said.split())) == (1, True), said
+    code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "²")
+    assert (code, "a GPU's number or emulated, not '²'" in said) == (1, True), said
+
+
 def test_two_runs_of_one_bundle_take_turns(tmp_path):
     said = read_thresholds(ROOT / "autograder" / "thresholds.toml")
     bundle = make_bundle(b"k" * 32, [("practice_1_timed", wanted(TILED))], said)

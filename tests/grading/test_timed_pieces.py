@@ -540,7 +540,7 @@ def test_a_whole_line_counts_however_it_ends(bundle, tmp_path, end):
     file.write_bytes((end or "\n").join(lines).encode() + end.encode())
     assert read_results(file, bundle.key, bundle.number) == {WANTED.digest: found, OTHER.digest: found}
     assert set(unverified(file)) == {WANTED.digest, OTHER.digest}
-    with file.open("r+b") as out:  # and a run that goes on there keeps it
+    with file.open("r+b", buffering=0) as out:  # and a run that goes on there keeps it
         _go_to_the_end(out)
         out.write(lines[0].encode() + b"\n")
     assert len(file.read_text().splitlines()) == 3

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BufferedRandom
+from io import FileIO
 from pathlib import Path
 
 from tilelab.cudacpp.processes import Runner, Task, use_runner
@@ -80,17 +80,21 @@ def run_bundle(
                 for mark in bundle.thresholds.marks(cell, conductor.device["name"])
             }
             measured = conductor.measure(bundle.wanted[wanted], sorted(marks))
-            out.write(result_line(bundle, wanted, measured).encode())
-            out.flush()
-            os.fsync(out.fileno())
+            try:
+                _append(out, result_line(bundle, wanted, measured).encode())
+            except OSError as error:
+                raise GradingError(
+                    f"cannot write {str(results)!r}: {error.strerror}. What was measured before stands there; run this "
+                    "again to go on"
+                ) from None
             yield Ran(wanted, measured, False)
 
 
 @contextmanager
-def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom]:
+def _held(results: Path, waiting: Callable[[], None]) -> Iterator[FileIO]:
     """Open a results file to go on, made where there is none; another run of the same bundle waits until this ends."""
     try:
-        opened = os.fdopen(os.open(results, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        opened = FileIO(os.open(results, os.O_RDWR | os.O_CREAT, 0o600), "r+")
     except OSError as error:
         raise GradingError(f"cannot write {str(results)!r}: {error.strerror}") from None
     with opened:
@@ -98,7 +102,15 @@ def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom
         yield opened
 
 
-def _go_to_the_end(out: BufferedRandom) -> None:
+def _append(out: FileIO, line: bytes) -> None:
+    """Write a line so that it is on the disk."""
+    left = memoryview(line)
+    while left:
+        left = left[out.write(left) :]
+    os.fsync(out.fileno())
+
+
+def _go_to_the_end(out: FileIO) -> None:
     """Go to the end of a results file; a line that was left half written is cut off, a whole one is ended."""
     content = out.read()
     whole = len(content) - half_a_line(content)
