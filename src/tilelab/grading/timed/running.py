@@ -69,7 +69,7 @@ def run_bundle(
         waits = [wanted for wanted in bundle.wanted if wanted not in done]
         if not waits:
             return
-        if runner := _sandbox(needed=emulated):
+        if runner := sandbox(needed=emulated):
             stack.enter_context(use_runner(runner))
         _go_to_the_end(out)
         conductor = stack.enter_context(Conductor(which, effort, bundle.thresholds.ceilings, waiting))
@@ -120,7 +120,7 @@ def _go_to_the_end(out: FileIO) -> None:
         out.write(b"\n")
 
 
-def _sandbox(needed: bool) -> Runner | None:
+def sandbox(needed: bool) -> Runner | None:
     """Return the runner of the sandbox where there is one.
 
     A GPU machine without one still compiles under limits; only what a CPU would run must be walled in.
