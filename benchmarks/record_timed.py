@@ -319,12 +319,7 @@ def of_repeats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         target("different marks for the same submission, at most", over("different marks", rows), 1, "<="),
         target("runs of each submission, at least", over("runs", rows, min), TIMES, ">="),
         target("spread of the gain, p95 − p5 over the median", over("spread", rows), 0.02, "<="),
-        target(
-            "distance from ±5 % of those beside the mark, %",
-            over("off", beside) if len(beside) == len(BESIDE) else math.nan,
-            0.3,
-            "<=",
-        ),
+        target("distance from ±5 % of those beside the mark, %", off, 0.3, "<="),
         target("seconds of the device for a job of practice 1", over("seconds a job", first), 5.0, "<="),
         target("minutes for a class of 100 on practice 1 and 7", hundred, 20.0, "<="),
     ]
