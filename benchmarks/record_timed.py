@@ -166,7 +166,8 @@ def device(
         here = Device(folder, out, only, seconds, times, emulated)
     except GradingError as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(0 if all([here.run(step) for step in named]) else 1)
+    ended = [here.run(step) for step in named]
+    sys.exit(0 if all(ended) else 1)
 
 
 # ---- where the gradebook is, again
