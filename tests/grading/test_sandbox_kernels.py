@@ -14,7 +14,7 @@ from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_core.utils import ensure_event_loop
 from sandboxes import command_lines
 
-from tilelab.grading.sandbox import cgroups, jail, preflight
+from tilelab.grading.sandbox import cgroups, folders, jail, preflight
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import MIB
 from tilelab.grading.sandbox.provisioner import NAME, SandboxProvisioner, choose
@@ -133,7 +133,7 @@ def test_a_killed_grader_leaves_no_kernel_and_its_folder_is_swept(tmp_path, monk
     while any(str(file) in line or "123456" in line for line in command_lines()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(str(file) in line or "123456" in line for line in command_lines())
-    monkeypatch.setattr(jail, "YOUNG_SECONDS", -1)
+    monkeypatch.setattr(folders, "YOUNG_SECONDS", -1)
     jail.Jail().close()
     assert not file.parents[1].exists()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sandboxes import command_lines
 
-from tilelab.grading.sandbox import cgroups, jail
+from tilelab.grading.sandbox import cgroups, folders
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.jail import Jail
 from tilelab.grading.sandbox.limits import MIB, Limits
@@ -182,11 +182,11 @@ while True:
 
 def test_private_folders_lie_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(jail.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=64 * MIB))
-    assert jail.folder_for_sandboxes() == tmp_path
-    monkeypatch.setattr(jail.shutil, "disk_usage", lambda place: usage._replace(free=8192 * MIB))
-    assert str(jail.folder_for_sandboxes()) == "/dev/shm"
+    monkeypatch.setattr(folders.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(folders.shutil, "disk_usage", lambda place: usage._replace(free=64 * MIB))
+    assert folders.place_for_folders() == tmp_path
+    monkeypatch.setattr(folders.shutil, "disk_usage", lambda place: usage._replace(free=8192 * MIB))
+    assert str(folders.place_for_folders()) == "/dev/shm"
 
 
 def test_no_file_is_larger_than_allowed():
@@ -252,10 +252,10 @@ def test_limits_are_changed_one_by_one():
 
 
 def test_nothing_is_left_behind():
-    from tilelab.grading.sandbox.jail import PREFIX, folder_for_sandboxes
+    from tilelab.grading.sandbox.folders import PREFIX, place_for_folders
 
-    before = set(folder_for_sandboxes().glob(f"{PREFIX}*"))
+    before = set(place_for_folders().glob(f"{PREFIX}*"))
     groups = {folder for place in cgroups.parents() for folder in place.glob(f"{cgroups.PREFIX}*")}
     run(["true"], {"a": b""})
-    assert set(folder_for_sandboxes().glob(f"{PREFIX}*")) <= before
+    assert set(place_for_folders().glob(f"{PREFIX}*")) <= before
     assert {folder for place in cgroups.parents() for folder in place.glob(f"{cgroups.PREFIX}*")} <= groups

@@ -1,5 +1,6 @@
 """The whole path without a GPU: grade, export, run with a CPU in the GPU's place, import; what an import decides."""
 
+import errno
 import fcntl
 import json
 import os
@@ -113,6 +114,11 @@ def test_the_whole_path_with_a_cpu_in_the_gpus_place_decides_nothing(course, tmp
     assert [row["decided"] for row in json.loads(said)["rows"]] == [False] * 3
     assert "stood in for the GPU" in said
     assert grades(course) == before
+
+
+def test_the_order_of_a_bundle_tells_no_names(course):
+    orders = {tuple(job.wanted for job in Pending(course).export("practice").jobs) for _ in range(12)}
+    assert len(orders) > 1
 
 
 def test_an_import_decides_what_waited_once_and_changes_nothing_else(course, tmp_path):
@@ -361,6 +367,19 @@ def test_imports_at_the_same_time_take_turns_and_each_point_is_decided_once(cour
     assert free(course.root)
 
 
+def test_a_part_that_the_thresholds_file_does_not_know_is_named(course, tmp_path):
+    from tilelab.grading.timed.thresholds import FILE
+
+    file = course.root / FILE
+    text = file.read_text()
+    file.write_text(text.replace("[practice_1_timed]", "[practice_1_times]"))
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (code, "says nothing of 'practice_1_timed'" in said) == (1, True), said
+    file.unlink()
+    code, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (code, "cannot read thresholds.toml: " in said) == (1, True), said
+
+
 def test_foreign_and_changed_results_are_refused(course, tmp_path):
     pending = Pending(course)
     bundle = pending.export("practice")
@@ -508,6 +527,37 @@ def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monke
     assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 
+def test_a_sandbox_does_not_sweep_away_the_folder_of_a_run(emulated, monkeypatch):
+    """Whatever else is graded on the machine meanwhile, and however long it takes."""
+    from tilelab.cudacpp.processes import Task
+    from tilelab.grading.sandbox import folders
+    from tilelab.grading.sandbox.emulation import run_inside
+
+    monkeypatch.setattr(folders, "YOUNG_SECONDS", -1)
+    run_inside(Task(["true"]))
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_a_full_disk_costs_a_learner_nothing(emulated, monkeypatch, when):
+    left = {"at once": 0, "later": 1}[when]
+
+    def full(descriptor, start, size, whole=os.posix_fallocate):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(descriptor, start, size)
+
+    shutil.rmtree(emulated._folder)
+    emulated._folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        found = emulated.measure(wanted(TILED))
+    assert (found.outcome, "No space left on device" in found.words) == ("undecided", True), found.words
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     said = read_thresholds(ROOT / "autograder" / "thresholds.toml")
     two = [("practice_1_timed", wanted(TILED)), ("practice_1_timed", wanted(TILED, {**TILES, "shared": 64}))]
@@ -523,6 +573,41 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert [one.kept for one in again] == [True, False]
     assert len(results.read_text().splitlines()) == 2
     assert all(one.kept for one in run_bundle(bundle, results, "emulated"))
+
+
+def test_results_that_find_the_disk_full_are_said_and_those_before_kept(tmp_path, monkeypatch):
+    from tilelab.grading.timed import running
+
+    bundle = make_bundle(b"k" * 32, [("practice_1_timed", wanted(TILED, {**TILES, "shared": n})) for n in (0, 64)],
+                         read_thresholds(ROOT / "autograder" / "thresholds.toml"))  # fmt: skip
+    write_bundle(bundle, tmp_path / "b.json")
+    results = tmp_path / "r.jsonl"
+    whole, room = running._append, [10_000, 100]
+
+    def full(out, line):
+        whole(out, line[: (left := room.pop(0))])
+        if left < len(line):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_append", full)
+        code, said = invoke("jobs", "run", tmp_path / "b.json", "--out", results, "--device", "emulated")
+    assert (code, "No space left on device. What was measured before stands there" in said) == (1, True), said
+    assert [one.kept for one in run_bundle(bundle, results, "emulated")] == [True, False]
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch):
+    from tilelab.grading.timed import running
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), tmp_path / "b.json")
+    monkeypatch.setattr(running, "run_bundle", interrupted)
+    code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")
+    assert (code, "keeps what was measured: run this again to go on" in " ".join(said.split())) == (1, True), said
+    code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "²")
+    assert (code, "a GPU's number or emulated, not '²'" in said) == (1, True), said
 
 
 def test_two_runs_of_one_bundle_take_turns(tmp_path):
@@ -578,7 +663,7 @@ def test_tricks_that_a_cpu_can_run_come_out_as_designed(emulated, row):
 
     trick = next(trick for trick in CUDA_TRICKS if trick.row == row)
     found = emulated.measure(wanted(trick.source.replace(LARGE, SMALLER), trick.launch))
-    assert found.outcome == "refused"
+    assert found.outcome == "refused", found.words
 
 
 def test_python_tricks_earn_nothing():

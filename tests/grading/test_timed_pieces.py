@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.processes import Finished, use_runner
 from tilelab.grading.errors import GradingError
 from tilelab.grading.python_kernels import form_fault
+from tilelab.grading.timed import comparer, cubin
 from tilelab.grading.timed.arrays import FILL, GUARD, POISON, STARTS, Arena, uniform
 from tilelab.grading.timed.bundle import (
     bundle_key,
@@ -30,9 +32,9 @@ from tilelab.grading.timed.bundle import (
 )
 from tilelab.grading.timed.calibrate import spread
 from tilelab.grading.timed.channel import Companion, Lost
-from tilelab.grading.timed.comparer import Comparer, allowed_roundings
-from tilelab.grading.timed.cubin import files_fault
+from tilelab.grading.timed.comparer import Comparer
 from tilelab.grading.timed.report import drawing, row_of
+from tilelab.grading.timed.running import _go_to_the_end
 from tilelab.grading.timed.thresholds import LINE, Mark, Thresholds, checked, read_thresholds, scaled, with_device
 from tilelab.grading.timed.wanted import Candidate, Measured, Wanted, read_measured, read_wanted
 from tilelab.grading.timed.watch import one_at_a_time
@@ -158,18 +160,46 @@ def test_what_a_worker_left_is_compared_whole(kernel, words, tmp_path):
     assert re.search(words, said) if words else said == ""
 
 
-@pytest.mark.parametrize("K", [1, 64, 1024])
-def test_the_tolerance_lets_float32_pass_in_any_order_and_stops_tf32(K):
-    a, b = uniform(256 * K, 1).reshape(256, K), uniform(K * 256, 2).reshape(K, 256)
-    exact, scale = a.astype(np.float64) @ b.astype(np.float64), np.abs(a).astype(np.float64) @ np.abs(b)
-    allowed = allowed_roundings(K) * 2.0**-24 * scale + 1e-37
-    one_by_one = np.zeros((256, 256), np.float32)
-    for k in range(K):
-        one_by_one += a[:, k : k + 1] * b[k : k + 1]
-    assert (np.abs(one_by_one - exact) <= allowed).all()
-    assert (np.abs(a @ b - exact) <= allowed).all()
-    if K == 1024:
-        assert not (np.abs(cut(a, 10).astype(np.float64) @ cut(b, 10).astype(np.float64) - exact) <= allowed).all()
+def one_by_one(a, b, ks, parts=1):
+    """The product in float32, summed over the given steps of K; in so many parts, which are summed at the end."""
+    sums = [np.zeros((len(a), b.shape[1]), np.float32) for _ in range(parts)]
+    for place, k in enumerate(ks):
+        sums[place % parts] += a[:, k : k + 1] * b[k]
+    return sum(sums[1:], sums[0])
+
+
+def fault_of(a, b, seeds, c, folder):
+    """What the comparer says of a product."""
+    shape = (len(a), b.shape[1], len(b))
+    left_by(lambda a, b, given, arena: given.__setitem__(..., c), shape, seeds).tofile(folder / "arena")
+    return Comparer("emulated").fault(str(folder / "arena"), shape, 3, seeds)
+
+
+def inputs(K, seeds, side=48):
+    return uniform(side * K, seeds[0]).reshape(side, K), uniform(K * side, seeds[1]).reshape(K, side)
+
+
+@pytest.mark.parametrize("K", [20, 64, 300, 1024])
+def test_a_sum_in_any_order_is_right_with_a_margin_of_three(K, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparer, "LENIENCE", comparer.LENIENCE / 3)
+    seeds = [K, K + 1]
+    a, b = inputs(K, seeds)
+    for ks in (range(K), range(K)[::-1], np.random.default_rng(1).permutation(K)):
+        assert fault_of(a, b, seeds, one_by_one(a, b, ks), tmp_path) == ""
+    for parts in (4, 16, 64):
+        assert fault_of(a, b, seeds, one_by_one(a, b, range(K), parts), tmp_path) == ""
+
+
+@pytest.mark.parametrize("K", [20, 64, 300, 1024, 4096])
+def test_lower_precision_and_a_step_left_out_are_wrong_with_a_margin_of_three(K, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparer, "LENIENCE", comparer.LENIENCE * 3)
+    seeds = [K, K + 1]
+    a, b = (x.astype(np.float64) for x in inputs(K, seeds))
+    for bits in (10, 7):  # TF32 and bfloat16, of both inputs or of one
+        low_a, low_b = (cut(x, bits).astype(np.float64) for x in inputs(K, seeds))
+        for wrong in (low_a @ low_b, a @ low_b, low_a @ b):
+            assert "elements are wrong" in fault_of(a, b, seeds, wrong, tmp_path)
+    assert "elements are wrong" in fault_of(a, b, seeds, a[:, 1:] @ b[1:], tmp_path)
 
 
 # ---- sources
@@ -198,17 +228,21 @@ def test_the_tolerance_lets_float32_pass_in_any_order_and_stops_tf32(K):
         "#/**/include/**/</etc/passwd>",
         "#include /*\n*/ </etc/passwd>",
         "/*\n*/ #include </etc/passwd>",
+        '_Pragma("GCC dependency \\"/etc/passwd\\"")',
+        '_Pragma("unroll") _Pragma("GCC system_header")',
         'asm(".inc" "lude \\"/etc/passwd\\"");',
         "// \ud800",
         "#" + "/**/" * 200_000 + "include <x>",
     ],
+    ids=lambda source: ascii(source[:40]),
 )
 def test_a_source_cannot_ask_for_files_of_the_machine(source):
-    assert files_fault(source)
+    assert cubin.files_fault(source)
 
 
 def test_a_source_may_include_what_kernels_include():
-    assert files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
+    assert cubin.files_fault('#define UNROLLED _Pragma("unroll 4")\n#pragma unroll\n') == ""
+    assert cubin.files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
 
 
 @pytest.mark.parametrize(
@@ -308,7 +342,7 @@ def test_thresholds_that_cannot_be_meant_are_refused(part, words):
 )
 def test_a_device_that_cannot_be_is_refused(devices):
     checked({"device": [DEVICE, {**DEVICE, "p_timed": {"full": 1.3, "half": 1.1}}]})
-    with pytest.raises(GradingError, match="run"):
+    with pytest.raises(GradingError, match="calibrate again"):
         checked({"device": devices})
 
 
@@ -419,6 +453,15 @@ def test_the_key_is_made_once_and_nobody_else_reads_it(tmp_path):
         key_of(tmp_path / "jobs")
 
 
+def test_two_exports_at_once_agree_on_one_key(tmp_path, monkeypatch):
+    """The second has looked before the first one's key was there."""
+    first = key_of(tmp_path / "jobs")
+    whole, looks = Path.exists, iter([False])
+    monkeypatch.setattr(Path, "exists", lambda file, **options: next(looks, None) is None and whole(file, **options))
+    assert key_of(tmp_path / "jobs") == first
+    assert [file.name for file in (tmp_path / "jobs").iterdir()] == ["key"]
+
+
 @pytest.mark.parametrize("kept", ["", "00" * 16, "00" * 33, "no key", "\xff"])
 def test_a_key_that_is_none_is_refused(tmp_path, kept):
     key_of(tmp_path / "jobs")
@@ -473,7 +516,7 @@ def test_a_changed_bundle_is_refused(bundle, tmp_path, change):
         read_bundle(file)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"form": "else"}', "\x00", "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"form": "else"}', "\x00", "[" * 100_000], ids=lambda text: text[:9])
 def test_what_is_no_bundle_is_refused(tmp_path, text):
     (tmp_path / "x").write_text(text)
     with pytest.raises(GradingError, match=r"bundle|JSON"):
@@ -488,6 +531,20 @@ def test_results_come_back_as_they_were_measured(bundle, tmp_path):
     key = bundle_key(key_of(tmp_path / "jobs"), bundle.number)
     assert read_results(file, key, bundle.number) == {WANTED.digest: found}  # the half line does not count
     assert list(read_results(file, key, bundle.number)[WANTED.digest].samples) == list(found.samples)
+
+
+@pytest.mark.parametrize("end", ["", "\r\n", "\n"])
+def test_a_whole_line_counts_however_it_ends(bundle, tmp_path, end):
+    file, found = tmp_path / "results.jsonl", measured(0.3, 0.42)
+    lines = [result_line(bundle, one.digest, found).rstrip() for one in (WANTED, OTHER)]
+    file.write_bytes((end or "\n").join(lines).encode() + end.encode())
+    assert read_results(file, bundle.key, bundle.number) == {WANTED.digest: found, OTHER.digest: found}
+    assert set(unverified(file)) == {WANTED.digest, OTHER.digest}
+    with file.open("r+b", buffering=0) as out:  # and a run that goes on there keeps it
+        _go_to_the_end(out)
+        out.write(lines[0].encode() + b"\n")
+    assert len(file.read_text().splitlines()) == 3
+    assert set(read_results(file, bundle.key, bundle.number)) == {WANTED.digest, OTHER.digest}
 
 
 @pytest.mark.parametrize(
@@ -521,6 +578,7 @@ def test_changed_results_are_refused_whole(bundle, tmp_path, change, words):
         "[" * 100_000,
         "\xff",
     ],
+    ids=lambda line: line[:20],
 )
 def test_what_holds_no_results_is_refused(tmp_path, line):
     file = tmp_path / "r.jsonl"
@@ -538,7 +596,22 @@ def test_results_signed_for_another_bundle_do_not_fit(bundle, tmp_path):
         read_results(file, bundle.key, bundle.number)
 
 
-@pytest.mark.parametrize("data", [None, {}, {"shape": [1, 2, 3], "candidates": []}, {"shape": "x", "candidates": [1]}])
+TWICE = {"name": "yours", "rung": "naive"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"shape": [1, 2, 3], "candidates": []},
+        {"shape": "x", "candidates": [1]},
+        {"shape": [10**400, 2, 3], "candidates": [TWICE]},
+        {"shape": [1, -2, 3], "candidates": [TWICE]},
+        {"shape": [1, 2, 3], "candidates": [TWICE, TWICE]},
+    ],
+    ids=lambda data: str(data)[:20],
+)
 def test_what_is_no_measurement_is_refused(data):
     with pytest.raises(GradingError):
         read_wanted(data)
@@ -562,6 +635,16 @@ def test_what_is_no_measurement_is_refused(data):
         {"about": {"clocks": [3]}},
         {"about": {"clocks": [{"sm_mhz": "1980"}]}},
         {"about": {"disagreements": 3}},
+        {"about": {"ceilings": {"flops": 1e12}}},
+        {"about": {"ceilings": {"flops": "fast", "bandwidth": 1}}},
+        {"about": {"ceilings": {"flops": 0, "bandwidth": 1}}},
+        {"about": {"ceilings": {"flops": 10**400, "bandwidth": 1}}},
+        {"about": {"ceilings": [1]}},
+        {"samples": [["yours", [[1, 1, 10**400]]], ["it", [[1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, True]]], ["it", [[1, 1, 1]]]]},
+        {"samples": [["yours", [[1, 1, 1]]], ["yours", [[1, 1, 1]]]]},
+        {"shape": [0, 1, 1]},
+        {"shape": [10**400, 1, 1]},
     ],
 )
 def test_an_outcome_that_no_run_gives_is_shown_to_nobody(bundle, tmp_path, change):
@@ -572,6 +655,14 @@ def test_an_outcome_that_no_run_gives_is_shown_to_nobody(bundle, tmp_path, chang
     body = json.loads(result_line(bundle, WANTED.digest, measured(0.3, 0.42)))
     (tmp_path / "r").write_text(json.dumps({**body, "measured": said | change}) + "\n")
     assert unverified(tmp_path / "r") == {}
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0, 1e-320, 1e30])
+def test_times_that_no_device_gives_end_no_import(time):
+    found = measured(time, 0.42)
+    assert drawing(found).startswith("<div") or time <= 0
+    by_nearness(1.4, found, MARK, "the ratio")
+    assert row_of("x", found)["outcome"] == "timed"
 
 
 # ---- processes
@@ -629,10 +720,24 @@ def test_a_process_that_answers_nonsense_is_lost(tmp_path, monkeypatch, body):
 
 
 def test_a_build_error_is_told_for_a_file_of_the_machine():
-    from tilelab.grading.timed.cubin import compile_cubin
-
     with pytest.raises(BuildError, match="a kernel may include"):
-        compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
+        cubin.compile_cubin('#include "/etc/passwd"', "matmul", "sm_90", {})
+
+
+@pytest.mark.parametrize(
+    ("done", "error", "words"),
+    [
+        (Finished(1, "", "OSError: libnvrtc.so: cannot open", {}), GradingError, "NVRTC does not start .* cannot open"),
+        (Finished(-9, "", "it used more memory than is allowed", {}), BuildError, "ended without a result"),
+        (Finished(-9, "", "", {}, timed_out=True), BuildError, "does not compile within 20 s"),
+        (Finished(-6, "", "", {"result.json": b"{}"}), BuildError, "ended without a result"),
+        (Finished(0, "", "", {"result.json": b'{"log": "kernel.cu(1): error: x", "symbol": ""}'}), BuildError, "x"),
+    ],
+)
+def test_a_compiler_that_does_not_start_is_no_learners_fault(monkeypatch, done, error, words):
+    monkeypatch.setattr(cubin, "nvrtc", lambda: ("/nowhere/libnvrtc.so", ()))
+    with use_runner(lambda task: done), pytest.raises(error, match=words):
+        cubin.compile_cubin("__global__ void matmul() {}", "matmul", "sm_90", {})
 
 
 @pytest.mark.parametrize("problem", ["practice_1", "practice_7"])

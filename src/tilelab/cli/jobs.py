@@ -1,6 +1,7 @@
 """``tilelab jobs``: timed points travel to a machine with a GPU and come back."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,13 +62,18 @@ def run(bundle: Path, out: Path | None, device: str, as_json: bool) -> None:
         from tilelab.grading.timed.bundle import read_bundle
         from tilelab.grading.timed.running import run_bundle
 
-        if device != "emulated" and not device.isdigit():
+        if device != "emulated" and not re.fullmatch("[0-9]{1,4}", device):
             raise GradingError(f"--device is a GPU's number or emulated, not {device!r}")
         _require_gpu(device)
         read = read_bundle(bundle)
         out = out or bundle.with_suffix(".results.jsonl")
         waiting = lambda: click.echo("another run holds this GPU or these results: waiting for it", err=True)  # noqa: E731
-        ran = watched_run(run_bundle(read, out, device, waiting=waiting), len(read.wanted))
+        try:
+            ran = watched_run(run_bundle(read, out, device, waiting=waiting), len(read.wanted))
+        except KeyboardInterrupt:
+            raise click.ClickException(
+                visible(f"stopped. {out} keeps what was measured: run this again to go on")
+            ) from None
     show_runs(ran, as_json)
     click.echo(f"wrote {out}. Next, where the gradebook is: tilelab jobs import {out}", err=True)
 

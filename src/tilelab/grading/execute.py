@@ -55,6 +55,7 @@ class ContainedExecute(Execute):
     extra_arguments = List(list(ARGUMENTS), help="Arguments for learners' kernels.").tag(config=True)
     shutdown_kernel = "immediate"  # nothing in it is worth a farewell
     store_widget_state = False
+    record_timing = False  # nobody reads it, and nbclient asks a clock for it that newer Pythons warn of
 
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, km: Any = None

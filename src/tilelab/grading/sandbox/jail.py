@@ -5,15 +5,12 @@ ordinary user's runs in a user namespace. Everything else is the same for both.
 """
 
 import contextlib
-import fcntl
 import os
 import random
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,22 +18,19 @@ from typing import Literal
 
 from tilelab.grading.sandbox import cgroups, seccomp, view
 from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.folders import private_folder
 from tilelab.grading.sandbox.limits import Limits
 from tilelab.grading.sandbox.processes import descendants, memory_held, status
 
-PREFIX = "tilelab-"
 #: User numbers that belong to nobody (systemd keeps them for services without a user). Each sandbox of a root grader
 #: takes one, so that process limits count for it alone.
 UNOWNED_USERS = range(61184, 65520)
 WATCH_SECONDS = 0.1
-YOUNG_SECONDS = 60
 CPU_SECONDS_TO_SPARE = 600
 #: Bytes by which this process may grow while a sandbox runs: what a kernel sends waits here until it is read.
 OWN_GROWTH = 768 << 20
 Broken = Literal["memory", "shared files", "messages"]
 NEEDED_VERSION = (0, 8)
-#: Bytes that must be free in memory for private folders to lie there; a container often has 64 MiB in all.
-ROOM_IN_MEMORY = 1 << 30
 
 # Joins the control groups, opens the system-call filter and a file for the news of the start, and becomes bubblewrap.
 DOOR = """
@@ -73,17 +67,6 @@ def bubblewrap() -> str:
     return found
 
 
-def folder_for_sandboxes() -> Path:
-    """Return where private folders are made: in memory where possible, so that what is written counts as memory.
-
-    The path is short, because the path of a socket has at most 107 bytes.
-    """
-    for place, room in ((Path("/dev/shm"), ROOM_IN_MEMORY), (Path(tempfile.gettempdir()), 0)):
-        if os.access(place, os.W_OK | os.X_OK) and shutil.disk_usage(place).free >= room:
-            return place
-    raise SandboxError("no folder for temporary files can be written: set TMPDIR to one that can")
-
-
 class Jail:
     """A place to run one command in, and everything that must be cleared away afterwards.
 
@@ -114,10 +97,8 @@ class Jail:
         self.show = show
         self.broken: Broken | None = None
         self._closed = threading.Event()
-        _sweep(folder_for_sandboxes())
-        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder_for_sandboxes()))
-        self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._open = contextlib.ExitStack()
+        self._folder = self._open.enter_context(private_folder())
         self.given = self._folder / "g"
         self.shared = self._folder / "c"
         for folder in (self.given, self.shared):
@@ -233,8 +214,7 @@ class Jail:
         if self._group:
             self._group.end()
             self._group.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
+        self._open.close()
 
 
 def number_one(outer: int) -> int | None:
@@ -273,22 +253,3 @@ def _bytes_below(folder: Path) -> int:
         except OSError:
             continue
     return total
-
-
-def _sweep(place: Path) -> None:
-    """Remove private folders of graders that were killed: nobody holds their lock any more."""
-    for folder in place.glob(f"{PREFIX}*"):
-        # A young folder may belong to a grader that is about to lock it.
-        try:
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue
-        try:
-            found = os.fstat(lock)
-            if found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_SECONDS:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue
-        finally:
-            os.close(lock)

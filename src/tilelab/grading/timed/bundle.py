@@ -14,6 +14,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,11 @@ FORM = "tilelab-jobs-1"
 RESULTS = "tilelab-results-1"
 
 
-def private(file: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, whole or not at all; raise `GradingError` where it cannot be."""
+def private(file: Path, content: bytes, first: bool = False) -> None:
+    """Write a file that its owner alone can read, whole or not at all; raise `GradingError` where it cannot be.
+
+    Where another process was ``first``, its file stays.
+    """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -37,10 +41,15 @@ def private(file: Path, content: bytes) -> None:
             opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())
-        draft.replace(file)
+        if first:
+            with suppress(FileExistsError):
+                os.link(draft, file)
+        else:
+            draft.replace(file)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise GradingError(f"cannot write {str(file)!r}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def content_of(file: Path) -> bytes:
@@ -70,7 +79,7 @@ def key_of(folder: Path) -> bytes:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise GradingError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-        private(file, secrets.token_hex(32).encode())
+        private(file, secrets.token_hex(32).encode(), first=True)
     return kept_key_of(folder)
 
 
@@ -203,21 +212,20 @@ def result_line(bundle: Bundle, wanted: str, measured: Measured) -> str:
 
 
 def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
-    """Read the outcomes in a results file by the digest of what was wanted; the last line may be half written.
+    """Read the outcomes in a results file by the digest of what was wanted; half a line at its end does not count.
 
     Raises
     ------
     GradingError
         A line was changed, or belongs to another bundle.
     """
+    content = content_of(file)
     try:
-        lines = content_of(file).decode().splitlines(keepends=True)
+        lines = content[: len(content) - half_a_line(content)].decode().splitlines()
     except UnicodeDecodeError as error:
         raise GradingError(f"cannot read {str(file)!r}: {error}") from None
     found = {}
     for place, line in enumerate(lines, 1):
-        if not line.endswith("\n") and place == len(lines):
-            continue  # whoever wrote it was stopped
         try:
             body = json.loads(line)
             signed = str(body.pop("signature", ""))
@@ -231,6 +239,19 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
             raise GradingError(f"line {place} of {str(file)!r} was changed since it was signed: nothing is used")
         found[str(body["wanted"])] = read_measured(body["measured"])
     return found
+
+
+def half_a_line(content: bytes) -> int:
+    """Return how many bytes at the end of a results file were left half written when its writer was stopped.
+
+    A line that is whole counts whether or not a line break follows: a program that carried the file may have cut it.
+    """
+    last = content[content.rfind(b"\n") + 1 :]
+    try:
+        json.loads(last)
+    except (ValueError, RecursionError):
+        return len(last)
+    return 0
 
 
 def unverified(file: Path) -> dict[str, Measured]:

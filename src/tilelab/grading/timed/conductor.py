@@ -7,7 +7,6 @@ wrote is compared in yet another process before its time counts. Nothing here ho
 
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,8 @@ from typing import Any
 
 from tilelab.cudacpp.errors import CudaError
 from tilelab.grading.errors import GradingError
+from tilelab.grading.sandbox.errors import SandboxError
+from tilelab.grading.sandbox.folders import private_folder
 from tilelab.grading.timed.arrays import STARTS, Arena, Shape
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.cubin import compile_cubin, files_fault
@@ -82,10 +83,8 @@ class Conductor:
         else:
             self._watch = Watch(int(self._which))
             self._hold = self._open.enter_context(one_at_a_time(self._watch.name, self._waiting))
-        memory = Path("/dev/shm")
-        folder = memory if os.access(memory, os.W_OK) else None
-        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="tilelab-timed-", dir=folder)))
         try:
+            self._folder = self._open.enter_context(private_folder())
             self._comparer = self._companion("comparer")
             self._start_own()
             self.device = self._ask(self._trusted, {"do": "describe"})
@@ -93,9 +92,11 @@ class Conductor:
                 self.device["driver"] = self._watch.driver()
                 self._warm_up()
             self.ceilings = self._known_ceilings(self.device["name"]) or self._ask(self._trusted, {"do": "ceilings"})
-        except (Lost, Trouble, GradingError) as error:
+        except BaseException as error:
             self.__exit__(None, None, None)
-            raise GradingError(f"the device {self._which!r} cannot be used: {error}") from None
+            if isinstance(error, Lost | Trouble | GradingError | SandboxError | OSError):
+                raise GradingError(f"the device {self._which!r} cannot be used: {error}") from None
+            raise
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -297,10 +298,7 @@ class Conductor:
         """
         size = "{}×{}×{}".format(*shape)
         start, seeds = secrets.randbelow(STARTS + 1), [secrets.randbits(64), secrets.randbits(64)]
-        file = self._folder / size  # one for each size, so that its pages stay where they are
-        if not file.exists():
-            with open(file, "wb") as room:
-                room.truncate(4 * Arena(shape, start).total)
+        file = self._room_for(shape, size)
         blame: type[Exception] = Refusal if player.candidate.handed_in else Trouble
         try:
             launch = player.launch(shape, self.device["architecture"])
@@ -312,11 +310,11 @@ class Conductor:
             began = _now()
             told = self._tell(player, {"do": "go"}, self._effort.launch + (20 if self._emulated else 0), eager=True)
             outer = (_now() - began) * 1e3
-            self._tell(player, {"do": "collect", "file": str(file)}, self._effort.patience)
         except Lost as lost:
             raise blame(f"for {size}: the kernel {'does not end' if lost.late else 'is lost'}: {lost}") from None
         except Refusal as refusal:
             raise blame(f"for {size}: {refusal}") from None
+        self._collect(player, file)
         question = {"file": str(file), "shape": shape, "start": start, "seeds": seeds}
         try:
             fault = self._comparer.ask(question, self._effort.patience)["fault"]
@@ -327,6 +325,29 @@ class Conductor:
         zero_wall, zero_outer = self._zeros[player.worker.pid]
         before = told["before"]
         return [told["wall"] - before - zero_wall, told["device"], outer - before - zero_outer]
+
+    def _room_for(self, shape: Shape, size: str) -> Path:
+        """Return the file that arenas of a shape go to: one for each, so that its pages stay where they are."""
+        file = self._folder / size
+        if not file.exists():
+            draft = file.with_name(f"{size}.new")
+            with open(draft, "wb") as room:  # all of it now: a worker that found the disk full would die of it
+                os.posix_fallocate(room.fileno(), 0, 4 * Arena(shape, 0).total)
+            draft.rename(file)
+        return file
+
+    def _collect(self, player: "Player", file: Path) -> None:
+        """Have a worker write down what the kernel left. The kernel has ended: what fails here is no learner's fault.
+
+        Raises
+        ------
+        Trouble
+            It cannot.
+        """
+        try:
+            self._ask(player.worker, {"do": "collect", "file": str(file)})
+        except Lost as lost:
+            raise Trouble(f"a process could not write down what a kernel left: {lost}") from None
 
     def _tell(self, player: "Player", question: dict[str, Any], seconds: float, eager: bool = False) -> dict[str, Any]:
         answer = player.worker.ask(question, seconds, eager)

@@ -34,7 +34,7 @@ _DIRECTIVE = re.compile(
 )
 _HEADER = re.compile(r"""(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:<([\w./+-]+)>|"([\w./+-]+)")\s*(?:/[/*].*)?""", re.S)
 _OTHER_WAYS = re.compile(
-    r"__has_include|__has_embed|_Pragma|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
+    r"__has_include|__has_embed|_Pragma(?!\s*\(\s*\"unroll\b[^\"]*\"\s*\))|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
 )
 
 
@@ -106,7 +106,7 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
     BuildError
         The source does not compile, or asks for files. The message is for the learner.
     GradingError
-        There is no compiler, or a header is not installed.
+        There is no compiler, it does not start, or a header is not installed.
     """
     if fault := files_fault(source):
         raise BuildError(fault)
@@ -121,6 +121,8 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
     done = run(Task([sys.executable, "-I", "-B", "start.py"], files, ["kernel.cubin", "result.json"], LIMITS, shown))
     if done.timed_out:
         raise BuildError(f"the source does not compile within {LIMITS.seconds:g} s")
+    if "result.json" not in done.files and done.code > 0:  # not ended by a limit: it came to no source
+        raise GradingError(f"NVRTC does not start (exit code {done.code}): {done.stderr.strip()[-300:]}")
     try:
         told = json.loads(done.files["result.json"])
         log, symbol = str(told["log"]), str(told["symbol"])

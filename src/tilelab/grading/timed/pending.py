@@ -5,6 +5,7 @@ what was handed in anew, graded by a person or decided before is left alone, and
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -39,6 +40,8 @@ from tilelab.grading.timed.thresholds import Thresholds, read_thresholds
 from tilelab.grading.timed.wanted import Measured, Wanted, digest
 
 FOLDER = "jobs"
+#: What is remembered of a job.
+KEPT = "student", "notebook", "cell", "submission", "answers", "wanted"
 #: What is said of a part that an earlier import decided.
 BEFORE = "it was decided before: nothing is changed"
 
@@ -100,6 +103,11 @@ class Pending:
         """Return the grade cells that wait, of all who handed the assignment in unless told.
 
         A graded notebook that cannot be read is left out, and noted in ``unreadable``.
+
+        Raises
+        ------
+        GradingError
+            The thresholds file says nothing of a part that waits.
         """
         found: list[Waiting] = []
         said = self.thresholds
@@ -112,8 +120,9 @@ class Pending:
                         timer = self._judge.timer(cell)
                         if timer is None or _not_waiting(gradebook, assignment, student, file.stem, cell):
                             continue
+                        asked = said.part(cell)
                         try:
-                            wanted = timer(answers, said.part(cell))
+                            wanted = timer(answers, asked)
                         except Exception:  # answers that the check itself could not read: a person looks at them
                             continue
                         if wanted is not None:
@@ -132,6 +141,7 @@ class Pending:
         found = self.waiting(assignment, students)
         if not found:
             raise GradingError(f"no points of {assignment!r} wait for a GPU: nothing to export")
+        secrets.SystemRandom().shuffle(found)  # whoever knows the class could read names from an order of names
         bundle = make_bundle(key_of(self._folder), ((one.cell, one.wanted) for one in found), self.thresholds)
         whose = {
             job.token: {name: value for name, value in asdict(one).items() if name != "wanted"} | {"wanted": job.wanted}
@@ -157,7 +167,7 @@ class Pending:
         by_student: dict[str, list[dict[str, str]]] = {}
         try:
             about = json.loads(kept.read_text())
-            for job in about["jobs"].values():
+            for job in sorted(about["jobs"].values(), key=lambda job: [str(job[name]) for name in KEPT]):
                 by_student.setdefault(job["student"], []).append(job)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise GradingError(f"{str(kept)!r}, which says whose the results are, is damaged: export again") from None

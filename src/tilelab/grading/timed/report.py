@@ -20,7 +20,10 @@ def drawing(measured: Measured) -> str:
     if measured.outcome != "timed" or measured.emulated or not ceilings:
         return ""
     roof = Roof(str(measured.device["name"]), float(ceilings["flops"]), float(ceilings["bandwidth"]))
-    dots = [product_dot(name, *measured.shape, measured.time(name).value) for name in measured.samples]
+    times = {name: measured.time(name).value for name in measured.samples}
+    if min(times.values()) <= 0:
+        return ""
+    dots = [product_dot(name, *measured.shape, time) for name, time in times.items()]
     return f'<div class="tilelab-roofline">{to_svg(roofline(roof, dots))}</div>'
 
 

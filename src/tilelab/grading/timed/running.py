@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BufferedRandom
+from io import FileIO
 from pathlib import Path
 
 from tilelab.cudacpp.processes import Runner, Task, use_runner
 from tilelab.grading.errors import GradingError
-from tilelab.grading.timed.bundle import Bundle, read_results, result_line
+from tilelab.grading.timed.bundle import Bundle, half_a_line, read_results, result_line
 from tilelab.grading.timed.conductor import Conductor
 from tilelab.grading.timed.enough import Effort
 from tilelab.grading.timed.wanted import Measured
@@ -69,9 +69,9 @@ def run_bundle(
         waits = [wanted for wanted in bundle.wanted if wanted not in done]
         if not waits:
             return
-        if runner := _sandbox(needed=emulated):
+        if runner := sandbox(needed=emulated):
             stack.enter_context(use_runner(runner))
-        _cut_half_a_line(out)
+        _go_to_the_end(out)
         conductor = stack.enter_context(Conductor(which, effort, bundle.thresholds.ceilings, waiting))
         for wanted in waits:
             marks = {
@@ -80,17 +80,21 @@ def run_bundle(
                 for mark in bundle.thresholds.marks(cell, conductor.device["name"])
             }
             measured = conductor.measure(bundle.wanted[wanted], sorted(marks))
-            out.write(result_line(bundle, wanted, measured).encode())
-            out.flush()
-            os.fsync(out.fileno())
+            try:
+                _append(out, result_line(bundle, wanted, measured).encode())
+            except OSError as error:
+                raise GradingError(
+                    f"cannot write {str(results)!r}: {error.strerror}. What was measured before stands there; run this "
+                    "again to go on"
+                ) from None
             yield Ran(wanted, measured, False)
 
 
 @contextmanager
-def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom]:
+def _held(results: Path, waiting: Callable[[], None]) -> Iterator[FileIO]:
     """Open a results file to go on, made where there is none; another run of the same bundle waits until this ends."""
     try:
-        opened = os.fdopen(os.open(results, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        opened = FileIO(os.open(results, os.O_RDWR | os.O_CREAT, 0o600), "r+")
     except OSError as error:
         raise GradingError(f"cannot write {str(results)!r}: {error.strerror}") from None
     with opened:
@@ -98,13 +102,25 @@ def _held(results: Path, waiting: Callable[[], None]) -> Iterator[BufferedRandom
         yield opened
 
 
-def _cut_half_a_line(out: BufferedRandom) -> None:
-    """Go to the end of a results file; a line that was left half written is cut off."""
-    out.seek(out.read().rfind(b"\n") + 1)
+def _append(out: FileIO, line: bytes) -> None:
+    """Write a line so that it is on the disk."""
+    left = memoryview(line)
+    while left:
+        left = left[out.write(left) :]
+    os.fsync(out.fileno())
+
+
+def _go_to_the_end(out: FileIO) -> None:
+    """Go to the end of a results file; a line that was left half written is cut off, a whole one is ended."""
+    content = out.read()
+    whole = len(content) - half_a_line(content)
+    out.seek(whole)
     out.truncate()
+    if whole and content[whole - 1 : whole] != b"\n":
+        out.write(b"\n")
 
 
-def _sandbox(needed: bool) -> Runner | None:
+def sandbox(needed: bool) -> Runner | None:
     """Return the runner of the sandbox where there is one.
 
     A GPU machine without one still compiles under limits; only what a CPU would run must be walled in.

@@ -122,7 +122,7 @@ def checked(said: Mapping[str, Any]) -> Thresholds:
             _check_part(name, part)
     devices = said.get("device", [])
     if not isinstance(devices, list):
-        raise GradingError(f"{FILE}: a device is a [[device]], in two brackets: run `tilelab calibrate` again")
+        raise GradingError(f"{FILE}: a device is a [[device]], in two brackets: delete it, and calibrate again")
     for one in devices:
         _check_device(one)
     return Thresholds(said)
@@ -152,7 +152,10 @@ def _check_device(one: Any) -> None:
             parts = [part for part in one.values() if isinstance(part, Mapping)]
             if all(1 < _number(part, "half") < _number(part, "full") < math.inf for part in parts):
                 return
-    raise GradingError(f"{FILE}: a [[device]] is what `tilelab calibrate` writes; run it again")
+    named = f" ({one['name']!r:.60})" if isinstance(one, Mapping) and "name" in one else ""
+    raise GradingError(
+        f"{FILE}: a [[device]]{named} is not as `tilelab calibrate` writes it: delete all of it and calibrate again"
+    )
 
 
 def _number(said: Mapping[str, Any], name: str) -> float:
@@ -167,7 +170,8 @@ def with_device(file: Path, entry: Mapping[str, Any]) -> None:
     Raises
     ------
     GradingError
-        Something else than devices stands below the line, or a device above it.
+        Something else than devices stands below the line, or a device above it; or the file cannot be written. It
+        is as it was.
     """
     said = read_thresholds(file)
     text, _, below = file.read_text(encoding="utf-8").partition(LINE)
@@ -176,9 +180,15 @@ def with_device(file: Path, entry: Mapping[str, Any]) -> None:
     kept = [one for one in said.said.get("device", []) if one["name"] != entry["name"]]
     head = text.rstrip() + "\n\n" + LINE + "\n"
     draft = file.with_name(f".{file.name}.new")  # whole or not at all: a course reads it meanwhile
-    draft.write_text(head + "".join(_as_toml(one) for one in [*kept, entry]), encoding="utf-8")
-    shutil.copymode(file, draft)
-    draft.replace(file)
+    try:
+        draft.write_text(head + "".join(_as_toml(one) for one in [*kept, entry]), encoding="utf-8")
+        read_thresholds(draft)
+        shutil.copymode(file, draft)
+        draft.replace(file)
+    except OSError as error:
+        raise GradingError(f"cannot write {str(file)!r}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _as_toml(entry: Mapping[str, Any]) -> str:

@@ -11,6 +11,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.measure.statistics import Estimate, estimate, ratio
 
 Shape = tuple[int, int, int]
+#: A side of a matrix is shorter: more is no shape that anybody times.
+LARGEST_SIDE = 1 << 20
 #: The name of the kernel whose points are decided.
 YOURS = "yours"
 
@@ -92,8 +94,10 @@ def read_wanted(data: object) -> Wanted:
     """Read plain data as a wanted measurement, or raise `GradingError`: it comes from a file."""
     try:
         match data:
-            case {"shape": [int(M), int(N), int(K)], "candidates": [_, *_] as candidates}:
-                return Wanted((M, N, K), tuple(_candidate(one) for one in candidates))
+            case {"shape": [int(M), int(N), int(K)], "candidates": [_, *_] as candidates} if _is_shape(M, N, K):
+                read = tuple(_candidate(one) for one in candidates)
+                if len({one.name for one in read}) == len(read):
+                    return Wanted((M, N, K), read)
     except (TypeError, KeyError):
         pass
     raise GradingError(f"this is no measurement: {str(data)!r:.100}")
@@ -184,33 +188,49 @@ def read_measured(data: object) -> Measured:
             "shape": [int(M), int(N), int(K)],
             "samples": list(samples),
             "about": dict(about),
-        } if isinstance(device.get("name"), str) and _can_be(samples, outcome == "timed") and _tells(about):
+        } if (
+            isinstance(device.get("name"), str)
+            and _is_shape(M, N, K)
+            and _can_be(samples, outcome == "timed")
+            and _tells(about)
+        ):
             return Measured(outcome, words, device, (M, N, K), dict(samples), about)
     raise GradingError(f"this is no measurement's outcome: {str(data)!r:.100}")
 
 
 def _can_be(samples: list[Any], timed: bool) -> bool:
     """Tell whether these are samples: as many of every candidate, three numbers each; two candidates, where timed."""
-    counts = set()
+    counts = {}
     for one in samples:
         match one:
-            case [str(), [_, *_] as taken] if all(_is_sample(times) for times in taken):
-                counts.add(len(taken))
+            case [str(name), [_, *_] as taken] if name not in counts and all(_is_sample(times) for times in taken):
+                counts[name] = len(taken)
             case _:
                 return False
-    return len(counts) == 1 and len(samples) > 1 if samples or timed else True
+    return len(set(counts.values())) == 1 and len(samples) > 1 if samples or timed else True
+
+
+def _is_shape(*sides: int) -> bool:
+    return all(0 < side < LARGEST_SIDE for side in sides)
 
 
 def _is_sample(times: object) -> bool:
-    return isinstance(times, list) and len(times) == 3 and all(type(time) in (int, float) for time in times)
+    return isinstance(times, list) and len(times) == 3 and all(_is_number(time) for time in times)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and type(value) is not bool and abs(value) < 1e40
 
 
 def _tells(about: Mapping[str, Any]) -> bool:
     """Tell whether what else was noted has the form that reports read."""
     clocks, seconds = about.get("clocks", []), about.get("seconds", 0.0)
+    ceilings = about.get("ceilings") or {"flops": 1.0, "bandwidth": 1.0}
     return (
-        all(isinstance(about.get(name, {}), dict) for name in ("dropped", "disagreements", "ceilings"))
+        isinstance(ceilings, dict)
+        and all(isinstance(about.get(name, {}), dict) for name in ("dropped", "disagreements"))
         and isinstance(clocks, list)
         and all(isinstance(one, dict) and isinstance(one.get("sm_mhz", 0), int) for one in clocks)
         and isinstance(seconds, int | float)
+        and all(_is_number(ceilings.get(name)) and ceilings[name] > 0 for name in ("flops", "bandwidth"))
     )
