@@ -26,6 +26,9 @@ h1, h2, h3, thead, .cell_input { break-after: avoid; } svg, img, tr, .cell_outpu
 svg.tilelab, img { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
 .tl-steps p { break-after: avoid; }
 .headerlink, .copybtn, summary, .tl-steps input { display: none !important; }
+/* The cheat sheet is one sheet of paper, on both sides. */
+[id="book/cheat-sheet/"] { zoom: .8; } [id="book/cheat-sheet/"] :is(h2, table) { margin: .5rem 0; }
+[id="book/cheat-sheet/"] :is(td, th) { padding: .1rem .5rem; }
 """
 #: The book as jupyter-book numbers it has no other list of its pages in their order.
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
