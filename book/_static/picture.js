@@ -80,7 +80,7 @@
   }
 
   /* A picture smaller than this share of itself could not be read: it keeps its size and scrolls. */
-  const LEGIBLE = 0.75;
+  const LEGIBLE = 0.7;
 
   function fit() {
     for (const svg of document.querySelectorAll(".cell_output svg.tilelab")) {

@@ -1,6 +1,7 @@
 """The glossary names, for each word, the chapter that explains it."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -18,6 +19,7 @@ ENTRIES = re.findall(
 STEM = 5
 
 
+@cache
 def text(number, *kinds):
     cells = nbformat.read(CHAPTERS[number], as_version=4).cells
     return "\n".join(cell.source for cell in cells if cell.cell_type in kinds)
