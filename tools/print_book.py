@@ -1,7 +1,8 @@
 """Print the built book into one PDF, with the Chromium that the browser tests use.
 
 The articles of all pages are put behind one another. Hidden answers are opened and a step-through shows all its
-steps, for paper does not answer; links between pages become links inside the document.
+steps, for paper does not answer. Links between pages become links inside the document; links to files beside the pages
+are left out, for the document travels without them.
 """
 
 import shutil
@@ -21,10 +22,13 @@ STYLE = """
 @page { size: A4; margin: 18mm 16mm; }
 html { font-size: 11px; } body { background: none; }
 article { break-before: page; } article:first-of-type { break-before: auto; }
-h1, h2, h3, .cell_input { break-after: avoid; } svg, img, table, .cell_output pre { break-inside: avoid; }
+h1, h2, h3, thead, .cell_input { break-after: avoid; } svg, img, tr, .cell_output pre { break-inside: avoid; }
 svg.tilelab, img { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
 .tl-steps p { break-after: avoid; }
 .headerlink, .copybtn, summary, .tl-steps input { display: none !important; }
+/* The cheat sheet is one sheet of paper, on both sides. */
+[id="book/cheat-sheet/"] { zoom: .8; } [id="book/cheat-sheet/"] :is(h2, table) { margin: .5rem 0; }
+[id="book/cheat-sheet/"] :is(td, th) { padding: .1rem .5rem; }
 """
 #: The book as jupyter-book numbers it has no other list of its pages in their order.
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
@@ -57,6 +61,9 @@ def article(page: str) -> Tag:
         for name in ("href", "src"):
             if element.get(name) and not element[name].startswith("data:"):
                 element[name] = inside(page, element[name])
+    for link in found.select("a[href]"):
+        if not link["href"].startswith("#") and not urlsplit(link["href"]).scheme:
+            link.decompose() if link.select(".viewcode-link") else link.unwrap()
     for details in found.select("details"):
         details["open"] = ""
     for step in found.select(".tl-step"):

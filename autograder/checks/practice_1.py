@@ -31,7 +31,9 @@ def check_prediction(answers: dict[str, Any]) -> Verdict:
     return Verdict(
         0.5 * right + 0.5 * possible,
         (
-            "traffic: right" if right else "traffic: not right. Count what a block of TILE × TILE threads reads a step",
+            "traffic: right"
+            if right
+            else "traffic: not right. Count what a block of TILE × TILE threads reads in a K step",
             "time: a prediction" if possible else f"time: the ratio lies between 1 and {TILE}",
         ),
     )

@@ -10,14 +10,14 @@ from tilelab.grading.values import statements_right
 
 READS = line_of("acc +=")
 RACES = {frozenset({READS, line_of("shA[ti, tj] =")}), frozenset({READS, line_of("shB[ti, tj] =")})}
-#: One step alone, exactly two, and many, with every edge.
+#: One K step alone, exactly two, and many, with every edge.
 SHAPES = ((16, 16, 16), (16, 16, 32), (17, 19, 40), (33, 7, 100))
 
 
 def check_prediction(answers: dict[str, Any]) -> Verdict:
-    """One step of 16 cannot race, two can; guessing earns nothing."""
+    """One K step of 16 cannot race, two can; guessing earns nothing."""
     share, wrong = statements_right(answers.get("always_right"), {size: int(size) <= 16 for size in SIZES})
-    hint = "" if share == 1 else ". Count the steps of the loop: what does the second one overwrite?"
+    hint = "" if share == 1 else ". Count the K steps: what does the second one overwrite?"
     return Verdict(share, (f"prediction: {len(SIZES) - len(wrong)} of {len(SIZES)} sizes are decided rightly{hint}",))
 
 
@@ -30,7 +30,7 @@ def check_lines(answers: dict[str, Any]) -> Verdict:
         return Verdict(0.0, ("lines: not answered",))
     right, wrong = len(found & RACES), len(found - RACES)
     line = f"lines: {right} of the {len(RACES)} racing pairs are named, and {wrong} that do not race"
-    hint = ("where to look: which line reads both tiles, and which lines write them in the next step?",)
+    hint = ("where to look: which line reads both tiles, and which lines write them in the next K step?",)
     share = max(right - wrong, 0) / len(RACES)
     return Verdict(share, (line, *(hint if share < 1 else ())))
 

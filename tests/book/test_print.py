@@ -28,6 +28,8 @@ def test_the_whole_holds_every_page_and_its_links_stay_inside(html, print_book):
     links = [link["href"][1:] for link in whole.select("article a[href^='#']")]
     assert len(links) > 500
     assert [name for name in links if name not in names] == []
+    # Downloads and sources do not travel with the document.
+    assert [a["href"] for a in whole.select("article a[href]") if not a["href"].startswith(("#", "https://"))] == []
     assert not whole.select("details:not([open])")
     assert not whole.select(".tl-step[style]")
 

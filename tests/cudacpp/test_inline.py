@@ -52,18 +52,31 @@ def test_a_failed_build_leaves_nothing_behind_and_shows_the_line(tools, monkeypa
         assert list(tools.iterdir()) == []
 
 
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="PyTorch looks for ninja before anything else")
+def test_a_second_try_fails_for_the_same_reason(monkeypatch, tmp_path):
+    """PyTorch itself, as far as it goes without a toolkit: it notes the text before it builds, and then only imports."""
+    monkeypatch.setenv("TILELAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(nvcc, "find", lambda: "/somewhere/nvcc")
+    monkeypatch.setattr(cpp_extension, "CUDA_HOME", None)
+    for _ in range(2):
+        with pytest.raises(BuildError, match="CUDA_HOME"):
+            inline.load_inline("", CUDA, ["run"], arch="sm_90")
+
+
 def test_force_builds_afresh(tools, monkeypatch):
     seen = []
 
     def build(**words):
         folder = tools / words["name"]
-        seen.append((folder / "kept").exists())
+        noted = cpp_extension.JIT_EXTENSION_VERSIONER.entries
+        seen.append(((folder / "kept").exists(), words["name"] in noted))
         (folder / "kept").write_text("")
+        noted[words["name"]] = None
 
     monkeypatch.setattr(cpp_extension, "load_inline", build)
     for force in (False, False, True):
         inline.load_inline("", CUDA, ["run"], arch="sm_80", force=force)
-    assert seen == [False, True, False]
+    assert seen == [(False, False), (True, True), (False, False)]
 
 
 def test_missing_tools_are_named(monkeypatch):

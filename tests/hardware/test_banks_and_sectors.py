@@ -36,7 +36,7 @@ TILE = {
 def test_known_conflicts(case):
     word, ways = TILE[case]
     access = bank_access(floats(word))
-    assert (access.ways, access.wavefronts, access.phases, access.replays) == (ways, ways, 1, ways - 1)
+    assert (access.ways, access.wavefronts, access.parts, access.replays) == (ways, ways, 1, ways - 1)
 
 
 @pytest.mark.parametrize(("stride", "ways"), [(64, 4), (128, 8), (80, 1), (144, 1)])
@@ -44,7 +44,7 @@ def test_ldmatrix_rows(stride, ways):
     assert bank_access([row * stride for row in range(8)], 16).ways == ways
 
 
-def test_wide_loads_are_served_in_phases():
+def test_wide_loads_are_served_in_parts():
     assert bank_access([16 * lane for lane in range(32)], 16).wavefronts == 4
     assert bank_access([8 * lane for lane in range(32)], 8).wavefronts == 2
     # Two 16-byte words, each wanted by half a warp: the quarters of each half share, so two wavefronts.
@@ -79,19 +79,19 @@ def test_arrays_agree_with_single_warps(width):
     warps = 600
     span = rng.choice([4, 40, 400], (warps, 1))
     units = rng.integers(0, span, (warps, 32))
-    # a part of the warps has lanes that share with a neighbour, so that phases join
+    # a part of the warps has lanes that share with a neighbour, so that parts join
     units[::3] = units[::3, np.arange(32) & ~1]
     units[1::3] = units[1::3, np.arange(32) & ~2]
     addresses = units * width
     active = rng.random((warps, 32)) < rng.choice([0.0, 0.1, 0.9, 1.0], (warps, 1))
     for mask in (None, active):
         on = np.ones_like(active) if mask is None else mask
-        phases, wavefronts, ways = bank_counts(addresses, width, mask)
+        parts, wavefronts, ways = bank_counts(addresses, width, mask)
         sectors, distinct = warp_traffic(addresses, width, mask)
         for w in range(warps):
             lanes = [int(a) if x else None for a, x in zip(addresses[w], on[w], strict=True)]
             access, asked = bank_access(lanes, width), sector_access(lanes, width)
-            assert (access.phases, access.wavefronts, access.ways) == (phases[w], wavefronts[w], ways[w])
+            assert (access.parts, access.wavefronts, access.ways) == (parts[w], wavefronts[w], ways[w])
             assert (asked.sectors, asked.used) == (sectors[w], distinct[w] * width)
 
 

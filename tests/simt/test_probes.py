@@ -459,7 +459,7 @@ def test_vectors_are_one_access(engine):
     i = 31 - np.arange(32)
     assert out.tolist() == (4 * i + 1.5).tolist()
     read = next(a for a in report.accesses if a.text == "s[31 - i]")
-    assert (read.width, read.requests, read.wavefronts, read.phases, read.ways) == (16, 1, 4, 4, 1)
+    assert (read.width, read.requests, read.wavefronts, read.parts, read.ways) == (16, 1, 4, 4, 1)
 
 
 @cuda.jit(device=True)

@@ -67,8 +67,14 @@ def load_inline(
     full = nvcc.target(arch)
     name = module_name(cpp_source, cuda_source, [*flags, *functions], full)
     folder = cache_folder() / "load_inline" / name
-    if force:
+
+    def forget() -> None:
+        """Let the next call build afresh: PyTorch also notes which text it saw last under a name, built or not."""
         shutil.rmtree(folder, ignore_errors=True)
+        cpp_extension.JIT_EXTENSION_VERSIONER.entries.pop(name, None)
+
+    if force:
+        forget()
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return cpp_extension.load_inline(
@@ -82,5 +88,5 @@ def load_inline(
             build_directory=str(folder),
         )
     except (RuntimeError, ImportError, OSError) as error:
-        shutil.rmtree(folder, ignore_errors=True)  # so that the next try starts afresh
+        forget()
         raise explain(str(error), cuda_source, "nvcc") from None

@@ -24,7 +24,7 @@ def bank_heat_map(accesses: Sequence[tuple[str, Addresses, int]], title: str = "
 
     Notes
     -----
-    A cell holds the number of different words that one phase of the access wants of that bank: 1 is free of conflicts.
+    A cell holds the number of different words that the lanes served together want of that bank: 1 is free of conflicts.
     """
     found = [(label, bank_access(addresses, width)) for label, addresses, width in accesses]
     most = max((access.ways for _, access in found), default=1)

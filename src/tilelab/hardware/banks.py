@@ -1,18 +1,18 @@
 """The rule of shared-memory banks: 32 banks, each one 4-byte word wide.
 
 One instruction of a warp is served in *wavefronts*. Lanes that want the same word share it (broadcast); lanes that want
-different words of one bank wait for each other. Up to 4 bytes a lane, the whole warp is one *phase*. With 8 bytes a
-lane a half-warp is a phase, with 16 bytes a quarter-warp, since 128 bytes is what the banks deliver at once. Two
-neighbouring phases are served as one if all their lanes share pairwise: every lane has the address of its neighbour
+different words of one bank wait for each other. Up to 4 bytes a lane, the whole warp is served together. With 8 bytes a
+lane it is served in two *parts*, its halves, with 16 bytes in four, since 128 bytes is what the banks deliver at once.
+Two neighbouring parts are served as one if all their lanes share pairwise: every lane has the address of its neighbour
 (lane XOR 1), or every lane that of lane XOR 2. For 8 bytes that joins the two halves, for 16 bytes the quarters of
 each half.
 
-The number of wavefronts is the sum over phases of the most words wanted of one bank. A conflict is *n-way* if n words
-of one bank are wanted in one phase. ``benchmarks/simulator_on_gpu.py`` holds this to Nsight Compute's counters.
+The number of wavefronts is the sum over parts of the most words wanted of one bank. A conflict is *n-way* if n words
+of one bank are wanted by one part. ``benchmarks/simulator_on_gpu.py`` holds this to Nsight Compute's counters.
 
 Sources
 -------
-CUDA C++ Programming Guide, *Shared Memory* of compute capability 5.x and later, for the banks; the joining of phases
+CUDA C++ Programming Guide, *Shared Memory* of compute capability 5.x and later, for the banks; the joining of parts
 is a measured rule.
 """
 
@@ -35,18 +35,18 @@ WIDTHS = (1, 2, 4, 8, 16)
 class BankAccess:
     """What one instruction of one warp costs the banks."""
 
-    phases: int
-    """Wavefronts it would take without any conflict."""
+    parts: int
+    """Parts of the warp that are served one after the other: the wavefronts it would take without any conflict."""
     wavefronts: int
     ways: int
-    """Most words wanted of one bank in one phase: 1 is free of conflicts."""
+    """Most words wanted of one bank by one part of the warp: 1 is free of conflicts."""
     words: dict[int, int]
-    """Bank -> most words wanted of it in one phase; banks left alone are missing."""
+    """Bank -> most words wanted of it by one part; banks left alone are missing."""
 
     @property
     def replays(self) -> int:
         """Wavefronts lost to conflicts."""
-        return self.wavefronts - self.phases
+        return self.wavefronts - self.parts
 
 
 def bank(address: int) -> int:
@@ -60,8 +60,8 @@ def check_width(width: int) -> None:
         raise HardwareError(f"a lane moves 1, 2, 4, 8 or 16 bytes in one instruction, not {width!r}")
 
 
-def _phases(addresses: Sequence[int | None], width: int) -> list[list[int]]:
-    """Split a warp's addresses into the phases in which they are served."""
+def _parts(addresses: Sequence[int | None], width: int) -> list[list[int]]:
+    """Split a warp's addresses into the parts that are served together."""
     lanes = list(addresses) + [None] * (WARP - len(addresses))
     if width <= BANK_BYTES:
         groups = [lanes]
@@ -108,9 +108,9 @@ def bank_access(addresses: Sequence[int | None], width: int = 4) -> BankAccess:
         if address is not None and (address < 0 or address % width):
             raise HardwareError(f"lane {lane}: address {address} is not a multiple of the {width} bytes it moves")
     words: dict[int, int] = {}
-    phases = _phases(addresses, width)
+    parts = _parts(addresses, width)
     wavefronts = 0
-    for group in phases:
+    for group in parts:
         wanted: dict[int, set[int]] = {}
         for address in group:
             first, last = address // BANK_BYTES, (address + width - 1) // BANK_BYTES
@@ -119,7 +119,7 @@ def bank_access(addresses: Sequence[int | None], width: int = 4) -> BankAccess:
         for b, w in wanted.items():
             words[b] = max(words.get(b, 0), len(w))
         wavefronts += max(len(w) for w in wanted.values())
-    return BankAccess(len(phases), wavefronts, max(words.values(), default=0), words)
+    return BankAccess(len(parts), wavefronts, max(words.values(), default=0), words)
 
 
 def bank_counts(
@@ -138,7 +138,7 @@ def bank_counts(
 
     Returns
     -------
-    phases, wavefronts, ways
+    parts, wavefronts, ways
         Each of shape ``(warps,)``; zero for a warp without an active lane.
     """
     import numpy as np
@@ -154,7 +154,7 @@ def bank_counts(
     if unit == BANK_BYTES:
         ways = most_in_a_bank(units, banks, active)
         return (ways > 0).astype(np.int64), ways, ways
-    size = banks  # lanes in a phase
+    size = banks  # lanes in a part
     pairs = units.reshape(count, -1, 2 * size)
     on = None if active is None else active.reshape(pairs.shape)
     lane = np.arange(2 * size)
@@ -168,9 +168,9 @@ def bank_counts(
     halves = most_in_a_bank(pairs.reshape(-1, size), banks, None if on is None else on.reshape(-1, size))
     whole, halves = whole.reshape(joined.shape), halves.reshape(*joined.shape, 2)
     wavefronts = np.where(joined, whole, halves.sum(axis=2)).sum(axis=1)
-    phases = np.where(joined, whole > 0, (halves > 0).sum(axis=2)).sum(axis=1)
+    parts = np.where(joined, whole > 0, (halves > 0).sum(axis=2)).sum(axis=1)
     ways = np.where(joined, whole, halves.max(axis=2)).max(axis=1)
-    return phases, wavefronts, ways
+    return parts, wavefronts, ways
 
 
 def most_in_a_bank(

@@ -288,12 +288,12 @@ class Lanes(Findings):
     def charge(self, site: tree.Site, entry: Entry) -> None:
         """Add what an access cost to its place."""
         assert entry.cost is not None
-        requests, threads, wavefronts, phases, ways, sectors, used, least, meet, turns = entry.cost
+        requests, threads, wavefronts, parts, ways, sectors, used, least, meet, turns = entry.cost
         tally, times = self.ledger.tallies[site.number], entry.count
         tally.requests += requests * times
         tally.threads += threads * times
         tally.wavefronts += wavefronts * times
-        tally.phases += phases * times
+        tally.parts += parts * times
         tally.ways = max(tally.ways, ways)
         tally.sectors += sectors * times
         tally.used += used * times

@@ -188,7 +188,7 @@ class View(Strided):
             raise IndexError(outside(int(flat[bad.argmax()]), self.name, self.limit))
 
     def cost(self, flat: Integers, mask: Mask, site: tree.Site) -> tuple[int, ...]:
-        """Requests, threads, wavefronts, phases, ways, sectors, bytes, least sectors, lanes that meet, turns.
+        """Requests, threads, wavefronts, parts, ways, sectors, bytes, least sectors, lanes that meet, turns.
 
         The worst warp is kept in the tally.
         """
@@ -199,12 +199,12 @@ class View(Strided):
         tally = rt.ledger.tallies[site.number]
         meet, turns = turns_taken(rows, active) if site.kind == "atomic" else (0, 0)
         if self.piece.space == "shared":
-            phases, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
+            parts, wavefronts, ways = bank_counts(rows, max(self.item, 1), active)
             requests = int(np.count_nonzero(ways))
             worst = int(wavefronts.max())
             if worst > tally.worst:
                 tally.worst, tally.example = worst, rt.example(rows, active, int(wavefronts.argmax()))
-            passes = int(wavefronts.sum()), int(phases.sum()), int(ways.max())
+            passes = int(wavefronts.sum()), int(parts.sum()), int(ways.max())
             return requests, threads, *passes, 0, threads * self.item, 0, meet, turns
         sectors, distinct = warp_traffic(rows, self.item, active)
         worst = int(sectors.max())

@@ -18,7 +18,7 @@ class Tally:
     """Warp instructions."""
     threads: int = 0
     wavefronts: int = 0
-    phases: int = 0
+    parts: int = 0
     """Wavefronts without any conflict."""
     ways: int = 0
     sectors: int = 0

@@ -6,6 +6,7 @@ from html import escape
 from tilelab.draw.colours import ramp
 from tilelab.draw.grid import Cell, grid
 from tilelab.draw.phases import slider
+from tilelab.draw.picture import Picture
 from tilelab.draw.warp_banks import bank_heat_map, bank_queue
 from tilelab.draw.warp_sectors import coalescing
 from tilelab.simt.errors import Finding
@@ -33,8 +34,8 @@ html[data-theme=dark] .tl-report,body[data-jp-theme-light=false] .tl-report{
 _PICTURES, _CELLS, _ALL_CELLS = 4, 1024, 20 * 1024
 #: Numbers of a one-dimensional array in a row.
 _WIDE = 16
-#: Share of its size to which a picture of memory may shrink before it scrolls instead.
-_SMALLEST = 0.65
+#: Share of its size to which a picture may shrink before it scrolls instead: its numbers stay 8 pixels high.
+_SMALLEST = 0.75
 
 
 def as_html(report: Report) -> str:
@@ -82,7 +83,7 @@ def _source(report: Report) -> str:
         code = f"<code>{escape(text)}</code>{below if notes else ''}"
         rows.append(f'<tr{mark}><td class="tl-n">{number}</td><td>{code}</td></tr>')
     head = '<tr><th class="tl-n">line</th><th>source, and what happened there</th></tr>'
-    return f'<div class="tl-scroll"><table>{head}{"".join(rows)}</table></div>'
+    return _wide(f"<table>{head}{''.join(rows)}</table>")
 
 
 def _banks(report: Report) -> str:
@@ -90,26 +91,32 @@ def _banks(report: Report) -> str:
     if not shared:
         return ""
     rows = [(f"{a.line} {a.array}", a.example, a.width) for a in shared]
-    parts = [bank_heat_map(rows).svg]
+    pictures = [bank_heat_map(rows)]
     for access in report.conflicts[:_PICTURES]:
         title = f"Line {access.line}: {access.text}, {access.ways}-way; who waits at which bank"
-        parts.append(bank_queue(access.example, access.width, title).svg)
-    return _wide(parts)
+        pictures.append(bank_queue(access.example, access.width, title))
+    return _drawn(pictures)
 
 
 def _sectors(report: Report) -> str:
     moved = [a for a in report.accesses if a.space == "global" and a.example]
     moved.sort(key=lambda a: a.efficiency or 0)
-    return _wide(
+    return _drawn(
         coalescing(
             a.example, a.width, f"Line {a.line}: {a.kind} {a.text}, its worst warp ({a.efficiency:.0%} used over all)"
-        ).svg
+        )
         for a in moved[:_PICTURES]
     )
 
 
-def _wide(parts: Iterable[str]) -> str:
-    return "".join(f'<div class="tl-scroll">{part}</div>' for part in parts)
+def _drawn(pictures: Iterable[Picture]) -> str:
+    return "".join(
+        _wide(f'<div style="min-width:{_SMALLEST * picture.width:.0f}px">{picture.svg}</div>') for picture in pictures
+    )
+
+
+def _wide(part: str) -> str:
+    return f'<div class="tl-scroll">{part}</div>'
 
 
 def _traffic(report: Report) -> str:
@@ -122,7 +129,7 @@ def _traffic(report: Report) -> str:
         cells = (f"{t.loaded:,}", f"{t.stored:,}", f"{t.moved:,}", f"{t.minimum:,}", f"{t.moved / t.minimum:.1f}")
         numbers = "".join(f'<td class="tl-n">{c}</td>' for c in cells)
         rows.append(f"<tr><td>{escape(t.array)}</td>{numbers}</tr>")
-    return f"<p>Global memory, bytes:</p><table>{head}{''.join(rows)}</table>"
+    return "<p>Global memory, bytes:</p>" + _wide(f"<table>{head}{''.join(rows)}</table>")
 
 
 def _phases(report: Report) -> str:
@@ -134,7 +141,7 @@ def _phases(report: Report) -> str:
         cells += sum(min(len(c.values), _CELLS) for c in snapshot.arrays.values())
         if frames and cells > _ALL_CELLS:
             break
-        frames.append((_caption(snapshot), _wide([_contents(name, c) for name, c in snapshot.arrays.items()])))
+        frames.append((_caption(snapshot), _drawn(_contents(name, c) for name, c in snapshot.arrays.items())))
     left = len(report.snapshots) - len(frames)
     later = f" ({plural(left, 'later phase')} not drawn; snapshots holds them)" if left else ""
     return slider(frames, f"Shared memory of one block, phase by phase{later}:")
@@ -150,7 +157,7 @@ def _share(value: float | int | str, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low and not isinstance(value, str) else 0.5
 
 
-def _contents(name: str, contents: Contents) -> str:
+def _contents(name: str, contents: Contents) -> Picture:
     columns, labels = _rows(contents)
     numbers = [v for v in contents.values if isinstance(v, int | float)]
     low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
@@ -164,8 +171,7 @@ def _contents(name: str, contents: Contents) -> str:
     rows = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     rows[-1] += [Cell("", "hole")] * (columns - len(rows[-1]))
     cut = f" (first {_CELLS} of {len(contents.values)})" if len(contents.values) > _CELLS else ""
-    picture = grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)])
-    return f'<div style="min-width:{_SMALLEST * picture.width:.0f}px">{picture.svg}</div>'
+    return grid(rows, f"{name}{cut}", row_labels=labels and labels[: len(rows)])
 
 
 def _rows(contents: Contents) -> tuple[int, list[str] | None]:

@@ -42,7 +42,7 @@ class AccessCount:
     threads: int
     wavefronts: int
     """Shared memory: passes through the banks."""
-    phases: int
+    parts: int
     """Shared memory: passes that no layout could save."""
     ways: int
     """Shared memory: the worst conflict; 1 is none."""
@@ -63,7 +63,7 @@ class AccessCount:
     @property
     def replays(self) -> int:
         """Passes lost to bank conflicts."""
-        return self.wavefronts - self.phases
+        return self.wavefronts - self.parts
 
     @property
     def moved_bytes(self) -> int:
@@ -177,7 +177,7 @@ class Report:
         """What is right but costs more than it need, a sentence each."""
         banks = [
             f"Line {a.line}: {a.kind} {a.text} has {article(a.ways)} {a.ways}-way bank conflict: "
-            f"{plural(a.wavefronts, 'wavefront')} where {a.phases:,} would do."
+            f"{plural(a.wavefronts, 'wavefront')} where {a.parts:,} would do."
             for a in self.conflicts
         ]
         return (
@@ -304,7 +304,7 @@ def make_report(
             accesses.append(
                 AccessCount(
                     site.line, site.text, site.kernel, site.array, site.space, site.kind, site.width, tally.requests,
-                    tally.threads, tally.wavefronts, tally.phases, tally.ways, tally.sectors, tally.used, tally.least,
+                    tally.threads, tally.wavefronts, tally.parts, tally.ways, tally.sectors, tally.used, tally.least,
                     tally.meet, tally.turns, tally.example,
                 )
             )  # fmt: skip

@@ -105,7 +105,7 @@ class Phases:
             if entry.piece.space == "shared":
                 bank = _banks(tuple(addresses), entry.width)
                 tally.wavefronts += bank.wavefronts
-                tally.phases += bank.phases
+                tally.parts += bank.parts
                 tally.ways = max(tally.ways, bank.ways)
                 tally.used += len(lanes) * entry.width
                 worst = bank.wavefronts
