@@ -67,7 +67,7 @@ hub-packages: .venv/.hub
 
 .venv/node/.installed: autograder/hub/package-lock.json autograder/hub/package.json
 	@echo "installing configurable-http-proxy into .venv/node (pinned in $<)"
-	@mkdir -p $(@D) && cp $^ $(@D) && npm ci --prefix $(@D) --no-fund --no-audit --loglevel=error >/dev/null
+	@mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --no-fund --no-audit --loglevel=error >/dev/null
 	@touch $@
 
 hub: hub-packages  ## a JupyterHub with the course on it, on this machine alone; Ctrl-C ends it; COURSE=… names another course.toml

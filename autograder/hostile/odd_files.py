@@ -151,6 +151,7 @@ CASES: dict[str, Case] = {
     "future_minor": case(future_format(notebook()), ALL),
     "nbformat2": case(json.dumps({"nbformat": 2, "worksheets": [{"cells": "?"}]}).encode(), NOTHING, "old notebook"),
     "nbformat5": case(with_key(nbformat=5, nbformat_minor=0), ALL),
+    "cells_called_old": case(with_key(nbformat=3), ALL),
     "no_nbformat": case(with_key(nbformat=None), ALL),
     "metadata_no_table": case(with_key(metadata=[1, 2]), ALL),
     "not_a_number": case(TEXT.replace(b'"metadata"', b'"x": NaN, "y": -Infinity, "metadata"', 1), ALL),

@@ -146,6 +146,10 @@ CASES: dict[str, Case] = {
         "the kernel ended in a cell",
     ),
     "systemexit": before_order("import sys; sys.exit(3)", NO_ORDER, "'order' is not defined"),
+    "quit": before_order("quit()", NO_ORDER, "the kernel ended in a cell"),
+    "ends_in_another_question": before_order(
+        "import os, threading; threading.Timer(0.3, os._exit, (1,)).start()", None, "contiguous: right"
+    ),
     "segfault": before_order("import ctypes; ctypes.string_at(16)", NO_ORDER, "the kernel ended in a cell"),
     "memory": before_order("x = bytearray(64 << 30)", NO_ORDER, "'order' is not defined"),
     "memory_of_many": before_order(

@@ -13,7 +13,7 @@ from gpus import Profiles
 import tilelab
 from tilelab.grading.exchange.client import URL
 
-#: Seconds that a server may take to start; a laptop on which everything starts at once needs them.
+#: Seconds that a server or a service may take to start; a laptop on which everything starts at once needs them.
 PATIENCE = 180
 #: In the environment of everything that a hub under `running.RunningHub` starts: which one it was.
 MARK = "TILELAB_HUB"
@@ -125,6 +125,7 @@ def _services(c: Any, of: Deployment, folder: Path) -> None:
         "api_token": token(folder / "exchange.token"),
         "oauth_no_confirm": True,
         "display": False,
+        "timeout": PATIENCE,
     }
     if "CONFIGPROXY_AUTH_TOKEN" not in os.environ:  # else a unit of its own, which a hub's restart does not end
         exchange |= {
@@ -144,6 +145,7 @@ def _services(c: Any, of: Deployment, folder: Path) -> None:
         "api_token": token(folder / "formgrader.token"),
         "oauth_no_confirm": True,  # else each instructor meets a page that asks whether the hub may tell their name
         "oauth_client_allowed_scopes": ["inherit"],
+        "timeout": PATIENCE,  # a hub whose service does not answer in time ends
         "environment": {
             **environment(of),
             "HOME": str(of.grader_home),

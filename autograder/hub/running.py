@@ -26,8 +26,8 @@ import tilelab
 from tilelab.grading.errors import GradingError
 
 HERE = Path(__file__).resolve().parent
-#: Seconds until the hub must answer, and within which it ends when it is told to.
-START, END = 180.0, 60.0
+#: Seconds until the hub must answer, its services too, and within which it ends when it is told to.
+START, END = 300.0, 60.0
 #: Names the course.toml to `jupyterhub_config.py`.
 COURSE = "TILELAB_COURSE"
 
@@ -58,6 +58,7 @@ class RunningHub:
         self._variables = variables or {}
         self._process: subprocess.Popen[bytes] | None = None
         self._mark = secrets.token_hex(8)
+        self._log_from = 0
         self.log = of.state / "hub.log"
 
     def __enter__(self) -> "RunningHub":
@@ -97,6 +98,7 @@ class RunningHub:
         variables.pop("CONFIGPROXY_AUTH_TOKEN", None)
         self.log.touch(mode=0o600)
         self.log.chmod(0o600)  # it tells who handed in when
+        self._log_from = self.log.stat().st_size
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self.of.state, env=variables, stdout=log, stderr=log, start_new_session=True
@@ -132,8 +134,10 @@ class RunningHub:
         end_all({*started, *marked(self._mark)})
 
     def last_words(self) -> str:
-        """Return the end of the log."""
-        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+        """Return what the log of this hub calls critical, for others may have talked since, and the log's end."""
+        said = self.log.read_bytes()[self._log_from :].decode(errors="replace") if self.log.exists() else ""
+        critical = [line for line in said.splitlines() if line.startswith("[C ")]
+        return "\n".join([*critical[-5:], said[-3000:]])
 
 
 def make_ready(of: Deployment) -> None:

@@ -67,3 +67,26 @@ def test_output_is_limited_as_it_arrives_and_messages_cannot_reach_back():
     shown = execute(flood, reach, "h.update('changed')", "print('goes on')", cell_output=1_000_000)
     assert shown[0] == "OutputLimit: output over 1,000,000 bytes was dropped"
     assert shown[3] == "goes on"
+
+
+QUESTIONS = ("one", "two", "three")
+#: Says that a cell waits long enough for what an earlier one left behind.
+WAITS = "import time; time.sleep(0.4)"
+
+
+def execute_questions(*sources):
+    """Execute a cell and a grade cell for each question; return what each grade cell printed, or its error."""
+    cells = []
+    for question, source in zip(QUESTIONS, sources, strict=True):
+        grade = {"grade_id": f"exercise_1_{question}", "grade": True, "solution": False}
+        cells += [v4.new_code_cell(source), v4.new_code_cell(f"print({question})", metadata={"nbgrader": grade})]
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec})
+    ContainedExecute(allowed=Budget(limits=Limits())).preprocess(notebook, {})
+    return [_last(cell) for cell in notebook.cells[1::2]]
+
+
+@pytest.mark.parametrize("ends_later", ["quit()", "import os, threading; threading.Timer(0.3, os._exit, (1,)).start()"])
+def test_a_kernel_that_is_ended_later_costs_no_other_question(ends_later):
+    shown = execute_questions("one = 1", f"{ends_later}\ntwo = 2", f"{WAITS}\nthree = 3")
+    assert (shown[0], shown[2]) == ("1", "3")

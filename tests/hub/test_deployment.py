@@ -370,3 +370,18 @@ def test_a_roster_survives_the_way_to_the_graders_account(tmp_path):
     file = tmp_path / FILE
     file.write_text("[people]\nroster = 'closed.csv'\n")  # which this account cannot read
     assert read_deployment(file, people).learners == people
+
+
+def test_the_reason_why_a_hub_ended_is_said_though_others_talk_after_it(tmp_path):
+    from running import RunningHub
+
+    of = read(tmp_path, "[hub]\nstate = 'state'\n")
+    of.state.mkdir()
+    running = RunningHub(of)
+    noise = "[I JupyterHub] nothing\n" * 1000
+    running.log.write_text(f"[C JupyterHub] long ago\n{noise}")
+    running._log_from = running.log.stat().st_size
+    with running.log.open("a") as log:
+        log.write(f"[C JupyterHub] Cannot connect to tiles service managed\n{noise}")
+    assert running.last_words().startswith("[C JupyterHub] Cannot connect to tiles service managed\n")
+    assert "long ago" not in running.last_words()

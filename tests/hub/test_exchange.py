@@ -115,8 +115,8 @@ def test_paths_that_lead_elsewhere_lead_nowhere(exchanges, path):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({}, "key must be"),
-        ({"key": "x", "files": {}}, "key must be"),
+        ({"files": {"a": "e30="}}, "key must be"),
+        ({"key": "x", "files": {"a": "e30="}}, "key must be"),
         ({"key": "0" * 32, "files": {}}, "no files"),
         ({"key": "0" * 32, "files": {"../a": "e30="}}, "not a name"),
         ({"key": "0" * 32, "files": {"a": "not base64"}}, "not base64"),

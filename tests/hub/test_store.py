@@ -107,13 +107,21 @@ def test_too_much_is_refused_by_name(kept, monkeypatch):
 
 
 def test_a_learner_has_a_share_of_the_disk_and_no_more(tmp_path):
-    kept = Store(tmp_path / "exchange", quota=5000)
+    kept = Store(tmp_path / "exchange", quota=50_000)
     kept.release("exercises", FILES)
-    kept.submit("ada", "exercises", {"a.ipynb": b"x" * 3000}, key(1))
-    with pytest.raises(NoSpaceError, match="your submissions have"):
-        kept.submit("ada", "exercises", {"a.ipynb": b"x" * 3000}, key(2))
-    kept.submit("ben", "exercises", {"a.ipynb": b"x" * 3000}, key(3))
+    kept.submit("ada", "exercises", {"a.ipynb": b"x" * 30_000}, key(1))
+    with pytest.raises(NoSpaceError, match="your submissions take"):
+        kept.submit("ada", "exercises", {"a.ipynb": b"x" * 30_000}, key(2))
+    kept.submit("ben", "exercises", {"a.ipynb": b"x" * 30_000}, key(3))
     assert len(kept.submissions()) == 2
+
+
+def test_empty_files_take_a_share_too(tmp_path):
+    kept = Store(tmp_path / "exchange", quota=100_000)
+    kept.release("exercises", FILES)
+    kept.submit("ada", "exercises", {str(n): b"" for n in range(15)}, key(1))
+    with pytest.raises(NoSpaceError, match="your submissions take"):
+        kept.submit("ada", "exercises", {str(n): b"" for n in range(15)}, key(2))
 
 
 def test_a_disk_without_its_reserve_takes_nothing(tmp_path):
@@ -184,8 +192,9 @@ def test_links_and_odd_files_are_not_handed_in(tmp_path):
     ("body", "words"),
     [
         (b"", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
+        (b"[" * 10_000, "not JSON"),
         (b"[]", "is a list"),
+        (b'{"files": [' + b"{}," * 100_000 + b"{}]}", "more than 20,000 values"),
     ],
 )
 def test_a_message_that_is_no_object_is_refused(body, words):

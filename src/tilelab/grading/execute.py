@@ -7,8 +7,9 @@ Kernels run in the sandbox unless that is switched off by name.
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from time import monotonic
@@ -68,6 +69,7 @@ class ContainedExecute(Execute):
         self._end = float("inf")
         self._questions = _questions(nb)
         self._lost: dict[int, str] = {}
+        self._left_out: frozenset[str] = frozenset()
         self._over = ""
         self._sizes: dict[int, int] = {}
         self._began = False
@@ -164,12 +166,13 @@ class ContainedExecute(Execute):
             self._run(cell, resources, index)
         except DeadKernelError as error:
             # A limit that ended it would end it again. Anything else may have come from outside: once more.
-            if self._why_it_ended() or not self._ran_again(cell, resources, index):
+            again = partial(self._ran_again, cell, resources, index)
+            if self._why_it_ended() or not (again() or self._spared(index, again)):
                 self._lose(cell, index, error, resources)
         except TimeoutError as error:
             # Perhaps an earlier cell broke the kernel; then this one deserves another.
-            known = len(self._lost)
-            ran = self._ran_again(cell, resources, index, only_if=lambda: len(self._lost) > known)
+            known = len(self._lost), self._left_out
+            ran = self._ran_again(cell, resources, index, only_if=lambda: (len(self._lost), self._left_out) != known)
             if not ran:
                 self._lose(cell, index, error, resources)
         except Exception as error:
@@ -218,10 +221,11 @@ class ContainedExecute(Execute):
         end = monotonic() + PATIENCE
         while (left := end - monotonic()) > 0:
             try:
-                if (await self.kc.get_shell_msg(timeout=left))["parent_header"].get("msg_id") == request:
+                if (await self.kc.get_shell_msg(timeout=min(left, 0.5)))["parent_header"].get("msg_id") == request:
                     return True
             except Empty:
-                break
+                if not await ensure_async(self.km.is_alive()):
+                    break
         return False
 
     def _lose(self, cell: NotebookNode, index: int, error: Exception, resources: Any) -> None:
@@ -239,10 +243,38 @@ class ContainedExecute(Execute):
         if len(self._lost) > self._budget.restarts:
             self._over = f"the kernel was lost {len(self._lost)} times before this cell"
             return
+        back = partial(self._brought_back, index, resources)
+        if not (back() or self._spared(index, back)):
+            self._over = "the kernel was lost before and could not be brought back"
+
+    def _brought_back(self, index: int, resources: Any) -> bool:
         try:
             self._replay(index, resources)
-        except Exception as failure:
-            self._over = f"the kernel was lost before and could not be brought back ({type(failure).__name__})"
+        except Exception:
+            return False
+        return True
+
+    def _spared(self, index: int, work: Callable[[], bool]) -> bool:
+        """Do what an earlier question may be in the way of, and tell whether it could be done without that question.
+
+        A thread or a timer of one question can end the kernel when another one runs. Without all earlier ones it is
+        tried first: where that is no help, the fault is not theirs.
+        """
+        before, own = self._left_out, self._question(index)
+        earlier = [one for one in dict.fromkeys(map(self._question, range(index))) if one not in before | {own, ""}]
+
+        def without(some: Iterable[str]) -> bool:
+            self._left_out = before.union(some)
+            return monotonic() <= self._end and work()
+
+        one_by_one = ([one] for one in reversed(earlier))
+        if earlier and without(earlier) and (len(earlier) == 1 or any(map(without, one_by_one)) or without(earlier)):
+            return True
+        self._left_out = before
+        return False
+
+    def _question(self, index: int) -> str:
+        return self._questions.get(self.nb.cells[index].get("id"), "")
 
     def _replay(self, upto: int, resources: Any) -> None:
         """Bring a fresh kernel to the state before the lost cell; what was recorded stays as it is.
@@ -252,9 +284,17 @@ class ContainedExecute(Execute):
         while (broken := self._first_that_breaks(upto, resources)) is not None:
             if len(self._lost) > self._budget.restarts:
                 raise TimeoutError
-            reason = "a cell left a kernel that does not answer"
-            self._lost[broken] = reason
-            self.nb.cells[broken].outputs.append(_error("KernelLost", reason))
+            if not self._spared(broken, partial(self._holds, broken, resources)):
+                reason = "a cell left a kernel that does not answer"
+                self._lost[broken] = reason
+                self.nb.cells[broken].outputs.append(_error("KernelLost", reason))
+
+    def _holds(self, index: int, resources: Any) -> bool:
+        """Tell whether a fresh kernel still answers after the cells up to this one."""
+        try:
+            return self._first_that_breaks(index + 1, resources) is None
+        except Exception:
+            return False
 
     def _first_that_breaks(self, upto: int, resources: Any) -> int | None:
         """Run the cells before one in a fresh kernel; return the first that leaves it without an answer, if any."""
@@ -266,7 +306,8 @@ class ContainedExecute(Execute):
             if monotonic() > self._end:
                 raise TimeoutError
             recorded = self.nb.cells[index]
-            if recorded.cell_type == "code" and index not in self._lost and not _timed_out(recorded):
+            spoiled = index in self._lost or _timed_out(recorded) or self._question(index) in self._left_out
+            if recorded.cell_type == "code" and not spoiled:
                 self._sizes.pop(index, None)
                 try:
                     self._execute(copy.deepcopy(recorded), resources, index)
@@ -275,6 +316,14 @@ class ContainedExecute(Execute):
                 if not run_sync(self._still_runs)():
                     return index
         return None
+
+    def on_cell_executed(self, **done: Any) -> None:
+        """Take a kernel in which a cell said ``quit()`` for ended: it goes on for a moment, into the next cell."""
+        super().on_cell_executed(**done)
+        payload = done["execute_reply"]["content"].get("payload")
+        for one in payload if isinstance(payload, list) else []:
+            if isinstance(one, dict) and one.get("source") == "ask_exit" and not one.get("keepkernel"):
+                raise DeadKernelError("the cell ended the kernel")
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         """Ignore messages that reach into other cells' outputs or back into this process."""
@@ -289,7 +338,7 @@ class ContainedExecute(Execute):
         self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
     ) -> NotebookNode | None:
         """Drop output over the limit as it arrives, before anything copies or validates it."""
-        most = self._budget.of(self._questions.get(self.nb.cells[cell_index].get("id"), ""), "cell_output")
+        most = self._budget.of(self._question(cell_index), "cell_output")
         if sum(self._sizes.values()) - self._sizes.get(cell_index, 0) > CELLS_FULL_OF_OUTPUT * most:
             most = min(most, A_LITTLE)
         try:

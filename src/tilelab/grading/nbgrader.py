@@ -219,14 +219,16 @@ def _why(cell: NotebookNode) -> str:
 
 
 def _lost_earlier(nb: NotebookNode) -> list[list[str]]:
-    """For each cell, what to add to its report because a kernel was lost since the grade cell before it."""
+    """For each cell, what to add to its report because a cell was stopped since the grade cell before it."""
     found: list[str] = []
     lines = []
     for cell in nb.cells:
-        for output in cell.get("outputs", []):
-            if output.output_type == "error" and output.ename == "KernelLost":
-                begins = cell.source.strip().partition("\n")[0][:60]
-                found.append(f"{output.evalue}, the one that begins {begins!r}; the rest ran in a new kernel")
+        begins = f"the one that begins {cell.source.strip().partition(chr(10))[0][:60]!r}"
+        stopped = {each.ename: each.evalue for each in cell.get("outputs", []) if each.output_type == "error"}
+        if "KernelLost" in stopped:
+            found.append(f"{stopped['KernelLost']}, {begins}; the rest ran in a new kernel")
+        elif "CellTimeoutError" in stopped:
+            found.append(f"a cell ran past its time and was stopped, {begins}")
         lines.append(found if utils.is_grade(cell) else [])
         if utils.is_grade(cell):
             found = []

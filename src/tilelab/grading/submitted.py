@@ -219,7 +219,7 @@ def _others(file: Path) -> str:
 
 def _cells(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the raw cells, of old notebook formats too."""
-    if content.get("nbformat") in (1, 2, 3):
+    if content.get("nbformat") in (1, 2, 3) and not isinstance(content.get("cells"), list):
         try:
             content = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
         except Exception as error:  # the old converters trust their input

@@ -18,6 +18,8 @@ Files = Mapping[str, bytes]
 MOST_BYTES = 64 * 1024**2
 MOST_FILES = 500
 DEEPEST = 8
+#: Values that a message's JSON may hold: reading many small ones takes far more memory than the message.
+MOST_VALUES = 20_000
 
 
 def checked(files: Files) -> dict[str, bytes]:
@@ -39,6 +41,11 @@ def checked(files: Files) -> dict[str, bytes]:
             f"{total / 1e6:.1f} MB are too many: at most {MOST_BYTES / 1e6:.0f} MB are taken, and {largest!r} alone "
             f"has {len(files[largest]) / 1e6:.1f} MB. Clear large outputs, or move large files elsewhere"
         )
+    _check_names(files)
+    return dict(files)
+
+
+def _check_names(files: Files) -> None:
     for name in files:
         _check_name(name)
         above = name
@@ -46,7 +53,6 @@ def checked(files: Files) -> dict[str, bytes]:
             above = above.rpartition("/")[0]
             if above in files:
                 raise GradingError(f"{above!r} is a file and a folder at once")
-    return dict(files)
 
 
 def _check_name(name: str) -> None:
@@ -101,8 +107,9 @@ def _ignored(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def write_folder(folder: Path, files: Files) -> None:
-    """Write files below a folder that may not exist yet."""
-    for name, content in checked(files).items():
+    """Write files below a folder that may not exist yet, every one inside it."""
+    _check_names(files)
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -138,8 +145,10 @@ def read_json(body: bytes) -> dict[str, Any]:
     Raises
     ------
     GradingError
-        It holds none.
+        It holds none, or far more values than files have names and contents.
     """
+    if sum(map(body.count, (b",", b"{", b"["))) > MOST_VALUES:
+        raise GradingError(f"the message holds more than {MOST_VALUES:,} values")
     try:
         said = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ from http.client import HTTPException
 from typing import Any
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.exchange.bundle import Files, as_json, from_json
+from tilelab.grading.exchange.bundle import Files, as_json, checked, from_json
 from tilelab.grading.exchange.store import Receipt, check_name
 
 URL = "TILELAB_EXCHANGE_URL"
@@ -93,7 +93,7 @@ class Client:
     def give_feedback(self, receipt: Receipt, files: Files) -> int:
         """Add feedback to a submission."""
         path = f"feedback/{receipt.assignment}/{receipt.learner}/{receipt.time}"
-        return int(self._call("PUT", path, {"files": as_json(files)})["version"])
+        return int(self._call("PUT", path, {"files": as_json(checked(files))})["version"])
 
     def feedback(self, assignment: str) -> dict[str, dict[str, bytes]]:
         """Return the feedback to one's own submissions, by their times."""

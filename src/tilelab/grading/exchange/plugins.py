@@ -9,6 +9,8 @@ import os
 import shutil
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.bundle import read_folder, write_folder
-from tilelab.grading.exchange.client import PATIENCE, Client
+from tilelab.grading.exchange.client import PATIENCE, Client, UnreachableError
 from tilelab.grading.exchange.store import TIME, Receipt, check_name
 
 #: How nbgrader writes a moment; the same text names the folder of a learner's feedback.
@@ -93,6 +95,12 @@ class ServiceExchange(abc.Exchange):
         """Return the folder of a step of this assignment and learner in the course."""
         student = self.coursedir.student_id or "*"
         return Path(self.coursedir.format_path(step, student, self.assignment))
+
+    def report(self, step: str, failed: dict[str, str]) -> None:
+        """End the step with an error that names those for whom it failed; for everybody else it is done."""
+        if failed:
+            whose = "; ".join(f"{learner}: {words}" for learner, words in failed.items())
+            self.fail(f"all others were {step}, and not that of {whose}")
 
     def wanted(self, receipt: Receipt) -> bool:
         """Whether a submission is of the assignment and learner that were asked for."""
@@ -254,6 +262,7 @@ class ServiceReleaseFeedback(ServiceExchange, abc.ExchangeReleaseFeedback):
         receipts = {
             (one.learner, one.assignment, stamp(one.time)): one for one in self.client.submissions(everybody=True)
         }
+        failed: dict[str, str] = {}
         for folder in map(Path, sorted(glob.glob(str(self.in_course(self.coursedir.feedback_directory))))):
             learner = folder.parent.name
             pages = {path.name: path.read_bytes() for path in folder.glob("*.html")}
@@ -267,8 +276,10 @@ class ServiceReleaseFeedback(ServiceExchange, abc.ExchangeReleaseFeedback):
                     "%s's feedback is about no submission of this exchange (%s)", learner, time or "no time"
                 )
                 continue
-            self.client.give_feedback(receipt, pages)
-            self.log.info("Released feedback to %s on %s (%s)", learner, self.assignment, time)
+            with one_of_many(learner, failed):
+                self.client.give_feedback(receipt, pages)
+                self.log.info("Released feedback to %s on %s (%s)", learner, self.assignment, time)
+        self.report("released", failed)
 
 
 class ServiceCollect(ServiceExchange, abc.ExchangeCollect):
@@ -283,9 +294,12 @@ class ServiceCollect(ServiceExchange, abc.ExchangeCollect):
         if not groups:
             self.log.warning("No submissions of %s to collect", self.assignment)
         due = self._due() if self.before_duedate else None
+        failed: dict[str, str] = {}
         for learner, receipts in groups.items():
             in_time = [one for one in receipts if due is None or one.moment <= due]
-            self._collect(learner, (in_time or receipts)[-1])
+            with one_of_many(learner, failed):
+                self._collect(learner, (in_time or receipts)[-1])
+        self.report("collected", failed)
 
     def _collect(self, learner: str, receipt: Receipt) -> None:
         step = self.coursedir.submitted_directory
@@ -300,7 +314,8 @@ class ServiceCollect(ServiceExchange, abc.ExchangeCollect):
                 self.log.info("Collected before, use --update to update: %s %s", learner, self.assignment)
                 return
         files = self.client.submitted(receipt)
-        put_in_place(place, files | {STAMP_FILE: stamp(receipt.time).encode()}, replace=True)
+        theirs = {name: content for name, content in files.items() if name.split("/")[0] != STAMP_FILE}
+        put_in_place(place, theirs | {STAMP_FILE: stamp(receipt.time).encode()}, replace=True)
         self.log.info("Collected %s %s (%s)", learner, self.assignment, stamp(receipt.time))
 
     def _due(self) -> datetime | None:
@@ -310,6 +325,17 @@ class ServiceCollect(ServiceExchange, abc.ExchangeCollect):
             except MissingEntry:
                 return None
         return None if due is None else due.replace(tzinfo=UTC)  # nbgrader keeps UTC without saying so
+
+
+@contextmanager
+def one_of_many(learner: str, failed: dict[str, str]) -> Iterator[None]:
+    """Note what fails for one learner, so that it costs nobody else anything; an exchange that is away costs all."""
+    try:
+        yield
+    except UnreachableError:
+        raise
+    except (GradingError, OSError) as error:
+        failed[learner] = str(error)
 
 
 def put_in_place(place: Path, files: dict[str, bytes], replace: bool = False) -> None:

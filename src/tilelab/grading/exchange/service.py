@@ -10,17 +10,18 @@ import json
 import logging
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 import click
 from jupyterhub.services.auth import HubAuth
 from tornado.httpserver import HTTPServer
-from tornado.web import Application, HTTPError, RequestHandler
+from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.exchange.bundle import MOST_BYTES, as_json, from_json, read_json
@@ -29,6 +30,12 @@ from tilelab.grading.exchange.store import MissingError, NoSpaceError, Store
 log = logging.getLogger("tilelab.exchange")
 #: Seconds for which the hub's word about a token holds.
 REMEMBERED = 30
+#: Bytes of a message: files in base64, and some words. Of whoever is not known none is kept.
+LARGEST = 2 * MOST_BYTES
+#: Seconds that one may take to arrive, and how many of one person may be on their way at once.
+BODY_SECONDS, AT_ONCE = 300.0, 3
+#: Seconds for a connection on which nothing is said.
+IDLE = 120.0
 NAME = r"([\w.@-]+)"
 TIME = r"([\dT:.Z-]+)"
 
@@ -41,21 +48,52 @@ class Caller:
     teaches: bool
 
 
+@stream_request_body
 class Desk(RequestHandler):
-    """What all requests share: who asks, and errors in words."""
+    """What all requests share: who asks, before what they send is taken, and errors in words."""
 
     store: Store
     auth: HubAuth
     course: str
     name: str
     caller: Caller
+    #: Messages on their way, by whom.
+    coming: ClassVar[dict[str, set["Desk"]]] = defaultdict(set)
 
     def initialize(self, store: Store, auth: HubAuth, course: str, name: str) -> None:
         """Take what the service was started with."""
         self.store, self.auth, self.course, self.name = store, auth, course, name
+        self.body = bytearray()
 
     async def prepare(self) -> None:
-        """Find out who asks, or refuse."""
+        """Find out who asks, or refuse; then let them send."""
+        self.caller = await self.asked()
+        length = self.request.headers.get("Content-Length", "0")
+        if length.isdigit() and int(length) > LARGEST:
+            raise Refusal(
+                413, f"a message of {int(length) / 1e6:.0f} MB is too large: {LARGEST / 1e6:.0f} MB are taken"
+            )
+        if self.request.method in ("POST", "PUT"):
+            if len(self.coming[self.caller.name]) >= AT_ONCE:
+                raise Refusal(503, f"{AT_ONCE} messages of {self.caller.name} are on their way: let them arrive first")
+            self.coming[self.caller.name].add(self)
+
+    def data_received(self, chunk: bytes) -> None:
+        """Keep what arrives."""
+        self.body += chunk
+
+    def on_finish(self) -> None:
+        """Forget a message that was answered."""
+        if hasattr(self, "caller"):
+            self.coming[self.caller.name].discard(self)
+
+    def on_connection_close(self) -> None:
+        """Forget a message whose sender is gone."""
+        super().on_connection_close()
+        self.on_finish()
+
+    async def asked(self) -> Caller:
+        """Return who asks, or refuse."""
         kind, _, token = self.request.headers.get("Authorization", "").partition(" ")
         if kind.lower() not in ("token", "bearer") or not token:
             raise HTTPError(401, reason="say who you are: Authorization: token …")
@@ -68,7 +106,7 @@ class Desk(RequestHandler):
             raise HTTPError(401, reason="the hub does not know this token: restart your server")
         if not self.auth.check_scopes({f"access:services!service={self.name}"}, model):
             raise HTTPError(403, reason="this token may not use the exchange")
-        self.caller = who(model, self.course)
+        return who(model, self.course)
 
     async def keep(self, work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Let the store work in a thread, and put its refusals into HTTP's terms."""
@@ -92,19 +130,14 @@ class Desk(RequestHandler):
         if learner != self.caller.name:
             self.only_teachers()
 
-    def said(self) -> dict[str, Any]:
-        """Return the message's body."""
-        try:
-            return read_json(self.request.body)
-        except GradingError as error:
-            raise Refusal(400, str(error)) from error
+    async def said(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return the message's object, and the files that it brings."""
 
-    def files(self) -> dict[str, bytes]:
-        """Return the files that the message brings."""
-        try:
-            return from_json(self.said().get("files"))
-        except GradingError as error:
-            raise Refusal(400, str(error)) from error
+        def read() -> tuple[dict[str, Any], dict[str, bytes]]:
+            found = read_json(bytes(self.body))
+            return found, from_json(found.pop("files", None))
+
+        return cast(tuple[dict[str, Any], dict[str, bytes]], await self.keep(read))
 
     def say(self, what: dict[str, Any]) -> None:
         """Answer."""
@@ -114,7 +147,8 @@ class Desk(RequestHandler):
     def write_error(self, status_code: int, **about: Any) -> None:
         """Answer with the reason, in words and in JSON."""
         error = about.get("exc_info", (None, None, None))[1]
-        words = getattr(error, "words", None) or getattr(error, "reason", None) or "the exchange failed: see its log"
+        words = getattr(error, "words", None) or (self._reason if status_code < 500 else "")
+        words = words or getattr(error, "reason", None) or "the exchange failed: see its log"
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps({"error": words}))
 
@@ -127,8 +161,12 @@ class Refusal(HTTPError):
         self.words = words
 
 
+@stream_request_body
 class Health(RequestHandler):
     """Whether the service runs; anyone may ask."""
+
+    def data_received(self, chunk: bytes) -> None:
+        """Keep nothing."""
 
     def get(self) -> None:
         """Say so."""
@@ -138,7 +176,7 @@ class Health(RequestHandler):
 class Nowhere(Desk):
     """Every other path: a 404 that is ours, where a proxy's or a hub's own would mean "not there yet"."""
 
-    async def prepare(self) -> None:
+    async def asked(self) -> Caller:
         """Answer whoever asks."""
         raise HTTPError(404, reason=f"the exchange has no {self.request.path}")
 
@@ -165,8 +203,8 @@ class Assignment(Desk):
     async def put(self, assignment: str) -> None:
         """Release it."""
         self.only_teachers()
-        again = self.said().get("again") is True
-        version = await self.keep(self.store.release, assignment, self.files(), again=again)
+        said, files = await self.said()
+        version = await self.keep(self.store.release, assignment, files, again=said.get("again") is True)
         log.info("%s released %s, version %d", self.caller.name, assignment, version)
         self.say({"version": version})
 
@@ -197,10 +235,11 @@ class Submit(Desk):
 
     async def post(self, assignment: str) -> None:
         """Keep a submission and answer with its receipt."""
-        key = self.said().get("key")
+        said, files = await self.said()
+        key = said.get("key")
         if not isinstance(key, str) or not re.fullmatch(r"[0-9a-f]{32}", key):
             raise HTTPError(400, reason="key must be 32 hexadecimal digits that name this upload")
-        receipt = await self.keep(self.store.submit, self.caller.name, assignment, self.files(), key)
+        receipt = await self.keep(self.store.submit, self.caller.name, assignment, files, key)
         log.info("%s handed in %s at %s", receipt.learner, assignment, receipt.time)
         self.say({"receipt": asdict(receipt)})
 
@@ -220,7 +259,8 @@ class Feedback(Desk):
     async def put(self, assignment: str, learner: str, time: str) -> None:
         """Add it."""
         self.only_teachers()
-        version = await self.keep(self.store.give_feedback, learner, assignment, time, self.files())
+        _, files = await self.said()
+        version = await self.keep(self.store.give_feedback, learner, assignment, time, files)
         self.say({"version": version})
 
 
@@ -282,13 +322,18 @@ def application(store: Store, auth: HubAuth, course: str, name: str, prefix: str
     return Application([(f"{re.escape(prefix)}{route[0]}", *route[1:]) for route in routes])
 
 
+def server_of(app: Application, seconds: float = BODY_SECONDS) -> HTTPServer:
+    """Return the server of the application, which waits for nobody longer than that."""
+    return HTTPServer(app, max_body_size=LARGEST, body_timeout=seconds, idle_connection_timeout=IDLE)
+
+
 async def serve(store: Store, course: str) -> None:
     """Serve until the process is ended."""
     url = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
     auth = HubAuth(cache_max_age=REMEMBERED)
     name, prefix = os.environ["JUPYTERHUB_SERVICE_NAME"], os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     app = application(store, auth, course, name, prefix)
-    server = HTTPServer(app, max_buffer_size=2 * MOST_BYTES, max_body_size=2 * MOST_BYTES)
+    server = server_of(app)
     server.listen(url.port or 80, url.hostname or "127.0.0.1")
     log.info("the exchange of %s serves %s", course, store.root)
     await asyncio.Event().wait()

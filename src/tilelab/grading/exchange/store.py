@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -32,9 +33,11 @@ from tilelab.grading.exchange.bundle import Files, checked, read_folder
 #: What a learner and an assignment may be called: nothing that means something to a file system.
 NAME = re.compile(r"(?!\.)[\w.@-]{1,100}", re.ASCII)
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-#: Bytes that all submissions of one learner may have together, and that stay free on the disk.
+#: Bytes of the disk that all submissions of one learner may take together, and that stay free on it.
 QUOTA = 1024**3
 RESERVE = 64 * 1024**2
+#: What the smallest file takes, and a folder: thousands of empty ones would fill a disk too.
+PIECE = 4096
 #: What nbgrader takes out of a notebook before learners get it.
 SECRETS = (b"### BEGIN SOLUTION", b"### BEGIN HIDDEN TESTS", b"### BEGIN MARK SCHEME")
 
@@ -178,7 +181,7 @@ class Store:
             for receipt in earlier:
                 if receipt.key == key:
                     return receipt
-            self._check_quota(learner, sum(map(len, files.values())))
+            self._check_quota(learner, files)
             moment = self._now()
             if earlier:
                 moment = max(moment, earlier[-1].moment + timedelta(microseconds=1))
@@ -214,11 +217,12 @@ class Store:
                 return self.root / "submissions" / learner / assignment / time
         raise MissingError(f"{learner} handed in no {assignment!r} at {time!r}")
 
-    def _check_quota(self, learner: str, size: int) -> None:
-        used = sum(path.stat().st_size for path in (self.root / "submissions" / learner).rglob("*") if path.is_file())
-        if used + size > self._quota:
+    def _check_quota(self, learner: str, files: Files) -> None:
+        there = (path.stat() for path in (self.root / "submissions" / learner).rglob("*"))
+        used = sum(_taken(found.st_size if stat.S_ISREG(found.st_mode) else PIECE) for found in there)
+        if used + sum(_taken(len(content)) for content in files.values()) > self._quota:
             raise NoSpaceError(
-                f"your submissions have {used / 1e6:.1f} MB, and {self._quota / 1e6:.0f} MB are kept for each learner: "
+                f"your submissions take {used / 1e6:.1f} MB, and {self._quota / 1e6:.0f} MB are kept for each learner: "
                 "hand in smaller files, or ask your instructor"
             )
 
@@ -290,6 +294,11 @@ class Store:
         for path in left:
             _remove(path)
         return len(left)
+
+
+def _taken(size: int) -> int:
+    """Return the bytes that a file of a size takes on a disk."""
+    return max(1, -(-size // PIECE)) * PIECE
 
 
 def _put(path: Path, content: bytes) -> None:
