@@ -121,7 +121,7 @@ def race_between_blocks(
         kind="race", kernel=kernel, lines=lines, message=message,
         hint=hint,
         block=blocks[0], blocks=blocks, threads=threads, array=array, space="global", index=index, accesses=kinds,
-        order=order,
+        order=(*order, *map(list(_VERBS).index, kinds)),
     )  # fmt: skip
 
 
