@@ -201,8 +201,8 @@ class CallTyper(CudaCallTyper):
             ]
         function = target.typed_for(self.program, [a.type for a in args], type(self), node, self.source)
         self.function.suspends |= function.suspends
-        function.calls.append((self.function, tuple(self.around), tuple(self.leavers.forks)))
-        function.call_lines.add(node.lineno)
+        forks, left = tuple(self.around), tuple(self.leavers.forks)
+        function.called(tree.Use(self.function, node.lineno, self.loop_lines(), forks, left))
         call = tree.Call(function.returns, function, tuple(args))
         if signature is None or signature.result is None or not isinstance(call.type, Scalar):
             return call
