@@ -25,8 +25,11 @@ def number(value: object) -> float | None:
 
 
 def word(value: object) -> str:
-    """Return a word as it is compared: lower case, with ``-`` where a space or ``_`` stood; ``""`` for no text."""
-    return value.strip().lower().replace("_", "-").replace(" ", "-").strip("-.") if isinstance(value, str) else ""
+    """Return a word as it is compared: lower case, with ``-`` where a space or ``_`` stood; ``""`` for no text.
+
+    Quotes, brackets and a full stop around it do not count.
+    """
+    return value.lower().replace("_", "-").replace(" ", "-").strip("-.'\"()[]\n") if isinstance(value, str) else ""
 
 
 def whole_fault(value: object, what: str, low: int, high: int) -> str:
