@@ -217,7 +217,7 @@ def _explained(kernel: Kernel, run: Launch, ledger: Ledger, finding: Finding) ->
 
     What else it finds in that block, up to the error, is noted.
     """
-    if finding.kind == "budget":
+    if finding.kind in ("budget", "race"):  # too long for it; nothing is left to be explained
         return finding
     before = [m.data.copy() if m.written else None for m in run.memories]
     trial = Ledger(run.program)
