@@ -3,7 +3,7 @@
 from typing import Any
 
 from tilelab.grading.judge import Verdict
-from tilelab.grading.problems.exercise_1 import COLUMNS, ROWS, order_meant
+from tilelab.grading.problems.exercise_1 import COLUMNS, ROWS, order_fault, order_meant
 from tilelab.grading.tables import listed, misshapen, strange_cells, wrong_cells
 from tilelab.layout import Layout
 
@@ -31,8 +31,8 @@ def check_table(answers: dict[str, Any], layout: Layout) -> Verdict:
 
 def check_order(answers: dict[str, Any], layout: Layout) -> Verdict:
     """Neighbours in memory lie along the mode of stride 1."""
-    if answers.get("order") is None:
-        return Verdict(0.0, ("order: not answered",))
+    if fault := order_fault(answers.get("order")):
+        return Verdict(0.0, (f"order: {fault}",))
     if order_meant(answers["order"]) == ("column-major" if layout(1, 0) == 1 else "row-major"):
         return Verdict(1.0, ("order: right",))
     return Verdict(0.0, ("order: not right. Find the cell that lies one after (0,0) in memory",))

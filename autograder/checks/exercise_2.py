@@ -4,9 +4,9 @@ from typing import Any
 
 from tilelab.grading.judge import Verdict
 from tilelab.grading.layouts import meant, shown
-from tilelab.grading.problems.exercise_1 import order_meant
+from tilelab.grading.problems.exercise_1 import order_fault, order_meant
 from tilelab.grading.problems.exercise_2 import extents, misplaced, view_fault
-from tilelab.grading.values import whole
+from tilelab.grading.values import whole, whole_fault
 from tilelab.layout import Layout
 
 
@@ -41,15 +41,15 @@ def check_same_memory(answers: dict[str, Any], original: Layout) -> Verdict:
     fault = "not answered" if answers.get("memory") is None else view_fault(original, answers["memory"])
     moved = answers.get("bytes_moved")
     right = whole(moved) == 0
-    said = "right" if right else "not answered" if moved is None else "not right: compare the two addresses"
+    said = "right" if right else whole_fault(moved, "it", 0, 1 << 40) or "not right: compare the two addresses"
     lines = (f"same memory: {fault or 'transposed is a view'}", f"bytes moved: {said}")
     return Verdict(0.5 * (not fault) + 0.5 * right, lines)
 
 
 def check_statement(answers: dict[str, Any]) -> Verdict:
     """The elements of a row are neighbours."""
-    if answers.get("order") is None:
-        return Verdict(0.0, ("order: not answered",))
+    if fault := order_fault(answers.get("order")):
+        return Verdict(0.0, (f"order: {fault}",))
     if order_meant(answers["order"]) == "row-major":
         return Verdict(1.0, ("order: right",))
     return Verdict(0.0, ("order: not right. Which mode of the transposed layout has stride 1?",))

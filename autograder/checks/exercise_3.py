@@ -55,6 +55,7 @@ def check_size_and_cosize(answers: dict[str, Any]) -> Verdict:
     if fault := tile_fault(answer):
         return Verdict(0.0, (f"size and cosize: your layout cannot hold the tile: {fault}",))
     right = {name: whole(answers.get(name)) == getattr(answer, name) for name in ("size", "cosize")}
-    said = ", ".join(f"{name} {'right' if fine else 'not right'}" for name, fine in right.items())
+    faults = {name: whole_fault(answers.get(name), "it", 1, 1 << 20) or "not right" for name in right}
+    said = ", ".join(f"{name} {'right' if fine else faults[name]}" for name, fine in right.items())
     hint = "" if right["cosize"] else ": take the largest offset and add 1"
     return Verdict(sum(right.values()) / 2, (f"size and cosize of {answer.text}: {said}{hint}",))

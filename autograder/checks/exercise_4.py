@@ -49,6 +49,13 @@ def check_b(answers: dict[str, Any], vector: Layout) -> Verdict:
     return _check("b", answers, vector)
 
 
+_WHERE = {
+    "numbers": "the byte addresses of the lanes, divided by 32",
+    "better": "your two numbers of sectors, side by side",
+    "why": "which bytes of those sectors are wanted, and by which load",
+}
+
+
 def check_sectors(answers: dict[str, Any]) -> Verdict:
     """A fifth for each of the five."""
     right = {
@@ -67,6 +74,6 @@ def check_sectors(answers: dict[str, Any]) -> Verdict:
         sum(right.values()) / len(right),
         (
             f"sectors: {len(right) - len(wrong)} of 5 are right; not right: {', '.join(wrong)}",
-            "where to look: the byte addresses of the lanes, divided by 32",
+            f"where to look: {_WHERE['why' if wrong == ['why'] else 'better' if wrong == ['better'] else 'numbers']}",
         ),
     )

@@ -10,7 +10,7 @@ from tilelab.grading.sharing import shares_a_tile
 from tilelab.grading.timed.thresholds import Mark
 from tilelab.grading.timed.wanted import Measured, Wanted
 from tilelab.grading.timing import by_gain, by_nearness, waits_for_gpu, want
-from tilelab.grading.values import number, statements_fault, statements_right
+from tilelab.grading.values import number, statements_fault, statements_line, statements_right
 
 SHAPES = ((32, 32, 32), (48, 32, 64), (33, 17, 40), (1, 1, 1), (17, 70, 35), (64, 16, 1000))
 HINT = "which element each thread loads, which ones it multiplies, and that the sum goes on over all tiles of K"
@@ -72,7 +72,11 @@ def check_explanation(answers: dict[str, Any]) -> Verdict:
     decided = not statements_fault(answers.get("explanation"), STATEMENTS)
     possible = decided and ratio is not None and 0 < ratio <= TILE
     lines = (
-        f"statements: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right",
+        statements_line(
+            f"statements: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right",
+            answers.get("explanation"),
+            STATEMENTS,
+        ),
         "ratio: pending, compared with the judge's measurement on a GPU"
         if possible
         else f"ratio: not between 0 and {TILE}, or there before the statements are decided",

@@ -6,7 +6,7 @@ from tilelab.grading.cuda_answers import judge_kernel
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_3 import NO_TILE, SIZES, answer, line_of, pairs
 from tilelab.grading.sharing import shares_a_tile
-from tilelab.grading.values import statements_right
+from tilelab.grading.values import statements_line, statements_right
 
 READS = line_of("acc +=")
 RACES = {frozenset({READS, line_of("shA[ti, tj] =")}), frozenset({READS, line_of("shB[ti, tj] =")})}
@@ -18,7 +18,8 @@ def check_prediction(answers: dict[str, Any]) -> Verdict:
     """One K step of 16 cannot race, two can; guessing earns nothing."""
     share, wrong = statements_right(answers.get("always_right"), {size: int(size) <= 16 for size in SIZES})
     hint = "" if share == 1 else ". Count the K steps: what does the second one overwrite?"
-    return Verdict(share, (f"prediction: {len(SIZES) - len(wrong)} of {len(SIZES)} sizes are decided rightly{hint}",))
+    line = f"prediction: {len(SIZES) - len(wrong)} of {len(SIZES)} sizes are decided rightly{hint}"
+    return Verdict(share, (statements_line(line, answers.get("always_right"), SIZES),))
 
 
 def check_lines(answers: dict[str, Any]) -> Verdict:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tilelab.grading.judge import Verdict
 from tilelab.grading.problems.practice_6 import STATEMENTS, fault_of
-from tilelab.grading.values import statements_right
+from tilelab.grading.values import statements_line, statements_right
 
 TRUE = {"a": True, "b": True, "c": True, "d": False}
 
@@ -27,4 +27,5 @@ def check_measurement(answers: dict[str, Any]) -> Verdict:
 def check_statement(answers: dict[str, Any]) -> Verdict:
     """By statement; guessing earns nothing."""
     share, wrong = statements_right(answers.get("statement"), TRUE)
-    return Verdict(share, (f"statement: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right",))
+    line = f"statement: {len(STATEMENTS) - len(wrong)} of {len(STATEMENTS)} are right"
+    return Verdict(share, (statements_line(line, answers.get("statement"), STATEMENTS),))

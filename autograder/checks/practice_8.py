@@ -4,8 +4,7 @@ from typing import Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Verdict
-from tilelab.grading.problems.practice_8 import roofline_of, wrong_numbers
-from tilelab.grading.values import word
+from tilelab.grading.problems.practice_8 import WHERE, bound_meant, roofline_of, wrong_numbers
 
 
 def check_roofline(answers: dict[str, Any]) -> Verdict:
@@ -17,9 +16,9 @@ def check_roofline(answers: dict[str, Any]) -> Verdict:
         return Verdict(0.0, (f"roofline: {error}",))
     assert isinstance(answer, dict)
     wrong = wrong_numbers(answer, right)
-    if word(answer.get("bound")) != right.bound:
+    if bound_meant(answer.get("bound")) != right.bound:
         wrong.append("bound")
     if not wrong:
         return Verdict(1.0, ("roofline: all four are those of your shape",))
-    hint = "where to look: the ridge of the card for this type" if wrong == ["bound"] else "where to look: chapter 8"
-    return Verdict((4 - len(wrong)) / 4, (f"roofline: not those of your shape: {', '.join(wrong)}", hint))
+    hints = (f"where to look for {name}: {WHERE[name]}" for name in wrong)
+    return Verdict((4 - len(wrong)) / 4, (f"roofline: not those of your shape: {', '.join(wrong)}", *hints))

@@ -1,5 +1,7 @@
 """Exercise 2: the transpose of ``(3,4):(1,3)``."""
 
+import numpy as np
+
 from tilelab.layout import Layout
 
 VIEW = {"starts": 0, "strides": [12, 4], "seen": True}
@@ -16,6 +18,11 @@ WRONG = {
     "the original again": ({"layout": "(3,4):(1,3)"}, {"layout": 0}),
     "strides in bytes": ({"layout": "(4,3):(12,4)"}, {"layout": 0.5}),
     "not a layout": ({"layout": "4x3"}, {"layout": 0}),
+    "the shape alone": ({"layout": "(4,3)"}, {"layout": 0}),
+    "one mode of twelve": ({"layout": "12:1"}, {"layout": 0}),
+    "three modes": ({"layout": "(2,2,3):(3,6,1)"}, {"layout": 0}),
+    "a row too many": ({"layout": "(4,4):(3,1)"}, {"layout": 0}),
+    "bytes in words": ({"bytes_moved": "none"}, {"same_memory": 0.5}),
     "a copy by ascontiguousarray": (
         {"memory": {"starts": 64, "strides": [12, 4], "seen": False}, "bytes_moved": 48},
         {"same_memory": 0},
@@ -36,5 +43,11 @@ UNUSUAL = {
     "a transposed Layout": {"layout": Layout.parse("(3,4):(1,3)").T},
     "nested: the same function": {"layout": "((2,2),3):((3,6),1)"},
     "a pair of tuples": {"layout": ((4, 3), (3, 1))},
+    "as C++ makes it": {"layout": "make_layout(make_shape(4, 3), make_stride(3, 1))"},
+    "shape and strides by name": {"layout": {"shape": [4, 3], "strides": [3, 1]}},
+    "extents of 1 inside": {"layout": "(4,(1,3)):(3,(0,1))"},
+    "static numbers": {"layout": "(_4,_3):(_3,_1)"},
+    "an array of its offsets": {"layout": np.arange(12).reshape(4, 3)},
+    "no byte, as a float": {"bytes_moved": 0.0, "order": "Row major"},
     "the table of its offsets": {"layout": [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]},
 }

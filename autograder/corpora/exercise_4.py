@@ -1,6 +1,6 @@
 """Exercise 4: ``8:1`` over four threads."""
 
-from tilelab.layout import Layout
+from tilelab.layout import Layout, logical_divide
 
 RIGHT = {
     "a": "(4,2):(2,1)",
@@ -29,6 +29,16 @@ WRONG = {
     "both loads together": ({"sectors_a": 16, "sectors_b": 8}, {"sectors": 1.2}),
     "float2 halves the bytes": ({"sectors_float2": 4, "why": "fewer bytes"}, {"sectors": 1.2}),
     "neighbours sound coalesced": ({"better": "a", "why": "cached"}, {"sectors": 1.2}),
+    "three modes": ({"a": "(2,2,2):(4,2,1)"}, {"a": 0}),
+    "one thread's mode only": ({"a": "4:2"}, {"a": 0}),
+    "the extents exchanged": ({"a": "(2,4):(2,1)"}, {"a": 0}),
+    "the mode as a truth value": ({"a_thread": False}, {"a": 1}),
+    "both are said to be better": ({"better": "both"}, {"sectors": 1.6}),
+    "bytes instead of sectors": (
+        {"sectors_a": 256, "sectors_b": 128, "sectors_float2": 256},
+        {"sectors": 0.8},
+    ),
+    "two loads by float2 as well": ({"sectors_float2": 16}, {"sectors": 1.6}),
     "left blank": (dict.fromkeys(RIGHT), {"a": 0, "b": 0, "sectors": 0}),
 }
 
@@ -38,4 +48,9 @@ UNUSUAL = {
     "a table of two rows, thread second": {"b": [[0, 1, 2, 3], [4, 5, 6, 7]], "b_thread": 1},
     "nested thread mode": {"a": "((2,2),2):((2,4),1)"},
     "words in other spelling": {"better": "B", "why": "All_used"},
+    "words in brackets and quotes": {"better": "(b)", "why": '"all used".'},
+    "divided by the package": {"b": logical_divide(Layout(8), 4)},
+    "offsets by thread": {"a": [[0, 1], [2, 3], [4, 5], [6, 7]], "b": [[0, 4], [1, 5], [2, 6], [3, 7]]},
+    "the mode as a float": {"a_thread": 0.0},
+    "an inner pair of brackets": {"a": "(4,(2)):(2,(1))"},
 }

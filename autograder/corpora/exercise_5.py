@@ -92,6 +92,41 @@ def tiled_block(A, a, B, b, C, c, sA, sa, sB, sb, bi, bj):
         {"body": changed(BODY, ("    for k0 in range(0, K, depth):", "    k0 = 0\n    while k0 < K:"))},
         {"executable": 0},
     ),
+    "B read with its coordinates exchanged": (
+        {"body": changed(BODY, ("B[b(k0 + k, col0 + j)]", "B[b(col0 + j, k0 + k)]"))},
+        {"executable": 0},
+    ),
+    "rows and columns of the block exchanged": (
+        {"body": changed(BODY, ("bi * rows, bj * columns", "bj * rows, bi * columns"))},
+        {"executable": 0},
+    ),
+    "the steps rounded down": (
+        {"body": changed(BODY, ("range(0, K, depth)", "range(0, K // depth * depth, depth)"))},
+        {"executable": 0},
+    ),
+    "the padded tile read by hand": (
+        {"body": changed(BODY, ("sA[sa(i, k)] * sB", "sA[i * depth + k] * sB"))},
+        {"executable": 2.5},
+    ),
+    "B by hand, its shape for its strides": (
+        {"body": changed(BODY, ("B[b(k0 + k, col0 + j)]", "B[(k0 + k) * b.shape[1] + col0 + j]"))},
+        {"executable": 1.25},
+    ),
+    "all of A kept aside, for each tile of columns anew": (
+        {
+            "body": changed(
+                BODY,
+                ("    sums =", "    kept = [[A[a(i, k)] for k in range(K)] for i in range(M)]\n    sums ="),
+                ("A[a(row0 + i, k0 + k)]", "kept[row0 + i][k0 + k]"),
+            )
+        },
+        {"executable": 2.5},
+    ),
+    "the sums returned, not stored": (
+        {"body": changed(BODY, ("C[c(row0 + i, col0 + j)] = sums[i][j]", "pass")) + "    return sums\n"},
+        {"executable": 0},
+    ),
+    "by another name": ({"body": changed(BODY, ("def tiled_block", "def block"))}, {"executable": 0}),
     "left as it was given": (
         {
             "body": "def tiled_block(A, a, B, b, C, c, sA, sa, sB, sb, bi, bj):\n    M, K = a.shape\n    N = b.shape[1]\n"
@@ -137,6 +172,53 @@ def tiled_block(A, a, B, b, C, c, sA, sa, sB, sb, bi, bj):
             ),
             ("for k in range(depth):\n                    sums", "for k in range(deep):\n                    sums"),
         )
+    },
+    "strides that are asked of the layout": {
+        "body": changed(BODY, ("A[a(row0 + i, k0 + k)]", "A[(row0 + i) * a.stride[0] + (k0 + k) * a.stride[1]]"))
+    },
+    "coordinates as pairs": {
+        "body": changed(BODY, ("A[a(row0 + i, k0 + k)]", "A[a((row0 + i, k0 + k))]"), ("sb(k, j)] =", "sb((k, j))] ="))
+    },
+    "sums in an array of NumPy": {
+        "body": "import numpy as np\n"
+        + changed(
+            BODY,
+            ("[[0.0] * columns for _ in range(rows)]", "np.zeros((rows, columns))"),
+            ("sums[i][j]", "sums[i, j]"),
+        )
+    },
+    "a class for a buffer with its layout": {
+        "body": """\
+class Tensor:
+    def __init__(self, data, layout):
+        self.data, self.layout = data, layout
+
+    def __getitem__(self, place):
+        return self.data[self.layout(*place)]
+
+    def __setitem__(self, place, value):
+        self.data[self.layout(*place)] = value
+
+
+def tiled_block(A, a, B, b, C, c, sA, sa, sB, sb, bi, bj):
+    A, B, C = Tensor(A, a), Tensor(B, b), Tensor(C, c)
+    tA, tB = Tensor(sA, sa), Tensor(sB, sb)
+    (M, N), K, (rows, depth), columns = c.shape, a.shape[1], sa.shape, sb.shape[1]
+    sums = {(i, j): 0.0 for i in range(rows) for j in range(columns)}
+    for k0 in range(0, K, depth):
+        for e in range(rows * depth):
+            i, k = divmod(e, depth)
+            tA[i, k] = A[bi * rows + i, k0 + k] if bi * rows + i < M and k0 + k < K else 0
+        for e in range(depth * columns):
+            k, j = divmod(e, columns)
+            tB[k, j] = B[k0 + k, bj * columns + j] if k0 + k < K and bj * columns + j < N else 0
+        for k in range(depth):
+            for i, j in sums:
+                sums[i, j] += tA[i, k] * tB[k, j]
+    for (i, j), value in sums.items():
+        if bi * rows + i < M and bj * columns + j < N:
+            C[bi * rows + i, bj * columns + j] = value
+"""
     },
     "summed from behind": {"body": changed(BODY, ("range(0, K, depth)", "reversed(range(0, K, depth))"))},
     "the store read back, rounded to fp32 each step": {

@@ -46,6 +46,35 @@ WRONG = {
         {"kernel": changed(TILED, ("int aCol", "acc = 0.0f;\n        int aCol"))},
         {"correct": 0.67, "timed": 0},
     ),
+    "a sum without a first value": ({"kernel": changed(TILED, ("acc = 0.0f", "acc"))}, {"correct": 0, "timed": 0}),
+    "the second barrier in the first step alone": (
+        {"kernel": changed(TILED, ("__syncthreads();  // second", "if (p == 0) __syncthreads();"))},
+        {"correct": 1.33, "timed": 0},
+    ),
+    "a warp's barrier for the second": (
+        {"kernel": changed(TILED, ("__syncthreads();  // second", "__syncwarp();"))},
+        {"correct": 0.67, "timed": 0},
+    ),
+    "A's rows as long as B's": (
+        {"kernel": changed(TILED, ("A[row * K + aCol]", "A[row * N + aCol]"))},
+        {"correct": 1.33, "timed": 0},
+    ),
+    "nothing stored where A ends": (
+        {
+            "kernel": changed(
+                TILED,
+                (
+                    "shA[ti][tj] = (row < M && aCol < K) ? A[row * K + aCol] : 0.0f",
+                    "if (row < M && aCol < K) shA[ti][tj] = A[row * K + aCol]",
+                ),
+            )
+        },
+        {"correct": 2, "timed": 0},
+    ),
+    "added to C by atomics": (
+        {"kernel": changed(TILED, ("C[row * N + col] = acc", "atomicAdd(&C[row * N + col], acc)"))},
+        {"correct": 0, "timed": 0},
+    ),
     "does not compile": (
         {"kernel": changed(TILED, ("float acc = 0.0f;", "float acc = 0.0f"))},
         {"correct": 0, "timed": 0},
@@ -76,4 +105,39 @@ UNUSUAL = {
         "launch": {"grid": ["(N + 15) / 16", "(M + 15) / 16", 1], "block": [16, 16], "shared": 0},
     },
     "a bolder prediction": {"time_ratio": 6},
+    "columns by threadIdx.y": {
+        "kernel": changed(TILED, ("ti = threadIdx.y, tj = threadIdx.x", "ti = threadIdx.x, tj = threadIdx.y"))
+    },
+    "B's tile stored transposed": {
+        "kernel": changed(TILED, ("shB[ti][tj] =", "shB[tj][ti] ="), ("shB[k][tj]", "shB[tj][k]"))
+    },
+    "two pairs of tiles in turn, one barrier a step": {
+        "kernel": changed(
+            TILED,
+            ("shA[TILE]", "shA[2][TILE]"),
+            ("shB[TILE]", "shB[2][TILE]"),
+            ("shA[ti]", "shA[p & 1][ti]"),
+            ("shB[ti]", "shB[p & 1][ti]"),
+            ("shB[k]", "shB[p & 1][k]"),
+            ("        __syncthreads();  // second\n", ""),
+        )
+    },
+    "one block that goes over all tiles": {
+        "kernel": changed(
+            TILED,
+            (
+                "int row = blockIdx.y * TILE + ti;",
+                "for (int t = 0; t < ((M + TILE - 1) / TILE) * ((N + TILE - 1) / TILE); ++t) {",
+            ),
+            (
+                "int col = blockIdx.x * TILE + tj;",
+                "int w = (N + TILE - 1) / TILE, row = t / w * TILE + ti, col = t % w * TILE + tj;",
+            ),
+            ("C[row * N + col] = acc;", "C[row * N + col] = acc;\n    }"),
+        ),
+        "launch": {**TILES, "grid": 1},
+    },
+    "a tile swizzled by exclusive or": {
+        "kernel": changed(TILED, ("shB[ti][tj] =", "shB[ti][tj ^ ti] ="), ("shB[k][tj]", "shB[k][tj ^ k]"))
+    },
 }

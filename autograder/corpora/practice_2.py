@@ -1,5 +1,6 @@
 """Practice 2: how large a tile."""
 
+import numpy as np
 from kernels import TILED, TILES, changed
 
 ROWS = r"""
@@ -60,6 +61,11 @@ WRONG = {
     "elements instead of bytes": ({"table": table(shared=(128, 512, 2048, 8192))}, {"table": 2}),
     "blocks without a limit": ({"table": table(occupancy=(100, 100, 67, 0))}, {"table": 2.75}),
     "64 said to run": ({"table": table(occupancy=(67, 100, 67, 67))}, {"table": 2.75}),
+    "occupancy of 1536 threads, no limit of blocks": ({"table": table(occupancy=(33, 67, 67, 0))}, {"table": 2.5}),
+    "occupancy as a share": ({"table": table(occupancy=(0.67, 1.0, 0.67, 0))}, {"table": 2.25}),
+    "warps instead of threads": ({"table": table(threads=(2, 8, 32, 128))}, {"table": 2}),
+    "kilobytes": ({"table": table(shared=(0.5, 2, 8, 32))}, {"table": 2}),
+    "a block of 64 cut to 1024 threads": ({"table": table(threads=(64, 256, 1024, 1024))}, {"table": 2.75}),
     "no times": ({"table": table(ms=(None, None, None, None))}, {"table": 3}),
     "the launch as it was given": (
         {"kernel": changed(TILED, ("TILE 16", "TILE 64")), "launch": {**TILES, "TILE": 64}},
@@ -86,6 +92,10 @@ WRONG = {
         {"tile_64": 0.6},
     ),
     "the second barrier lost": ({"kernel": changed(ROWS, ("__syncthreads();  // second", ""))}, {"tile_64": 1.2}),
+    "times as text": ({"table": table(ms=("0.4", "0.3", "0.2", None))}, {"table": 3}),
+    "rows without their tiles": ({"table": list(table().values())}, {"table": 0}),
+    "statements as 0 and 1": ({"conclusion": {"a": 0, "b": 1, "c": 0, "d": 1, "e": 1}}, {"conclusion": 0}),
+    "one statement forgotten": ({"conclusion": {"a": False, "b": True, "c": False, "d": True}}, {"conclusion": 2.4}),
     "occupancy decides": (
         {"conclusion": {"a": True, "b": True, "c": True, "d": True, "e": True}},
         {"conclusion": 0.6},
@@ -96,7 +106,7 @@ WRONG = {
         {"table": 0, "tile_64": 0, "conclusion": 0},
     ),
 }
-WRONG_PENDING = {name: {"table": 1} for name in list(WRONG)[:4]}
+WRONG_PENDING = {name: {"table": 1} for name in list(WRONG)[:9]}
 
 UNUSUAL = {
     "exact percentages": {"table": table(occupancy=(66.7, 100.0, 66.7, 0.0))},
@@ -123,6 +133,13 @@ __global__ void matmul(const float* A, const float* B, float* C, int M, int N, i
 }
 """,
         "launch": {"grid": ["ceil_div(N, 64)", "ceil_div(M, 64)"], "block": 256},
+    },
+    "percentages rounded down, a time for 64 too": {
+        "table": table(occupancy=(66, 100, 66, 0), ms=(0.4, 0.3, 0.2, 0.1))
+    },
+    "numbers of NumPy": {
+        "table": table(shared=np.array([512, 2048, 8192, 32768]), occupancy=np.float32([66.7, 100, 66.7, 0])),
+        "conclusion": {name: np.bool_(name in "bde") for name in "abcde"},
     },
     "numbers of 64 as text keys": {"table": {str(tile): cells for tile, cells in table().items()}},
 }

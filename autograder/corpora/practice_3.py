@@ -29,6 +29,26 @@ WRONG = {
     "every pair of the three lines": ({"racing": [(17, 18), (17, 21), (18, 21)]}, {"lines": 2}),
     "the barrier's own line": ({"racing": [(19, 21)]}, {"lines": 0}),
     "lines counted from 0": ({"racing": [(20, 16), (20, 17)]}, {"lines": 0}),
+    "a list of lines": ({"racing": [17, 18, 21]}, {"lines": 0}),
+    "three lines in one pair": ({"racing": [(17, 18, 21)]}, {"lines": 0}),
+    "the first barrier's line with each write": ({"racing": [(17, 19), (18, 19)]}, {"lines": 0}),
+    "sizes as 0 and 1": ({"always_right": {8: 1, 16: 1, 17: 0, 32: 0, 1000: 0}}, {"prediction": 0}),
+    "a fence for the barrier": (
+        {"mended": changed(SIMULATED, ("syncthreads()  # second", "threadfence_block()"))},
+        {"mended": 0},
+    ),
+    "a barrier every other step": (
+        {"mended": changed(BROKEN, (INNER, f"{INNER}        if p % 2 == 1:\n            cuda.syncthreads()\n"))},
+        {"mended": 0},
+    ),
+    "a barrier for the first row alone": (
+        {"mended": changed(BROKEN, (INNER, f"{INNER}        if ti == 0:\n            cuda.syncthreads()\n"))},
+        {"mended": 0},
+    ),
+    "the steps rounded down on the way": (
+        {"mended": changed(SIMULATED, ("(K + TILE - 1) // TILE", "K // TILE"))},
+        {"mended": 0},
+    ),
     "the barrier inside the inner loop": (
         {"mended": changed(BROKEN, (INNER, f"            cuda.syncthreads()\n{INNER}"))},
         {"mended": 0},
@@ -96,6 +116,34 @@ UNUSUAL = {
             ("shA[", "shA[p % 2, "),
             ("shB[", "shB[p % 2, "),
         )
+    },
+    "no barrier after the last step": {
+        "mended": changed(
+            BROKEN, (INNER, f"{INNER}        if p + 1 < (K + TILE - 1) // TILE:\n            cuda.syncthreads()\n")
+        )
+    },
+    "a barrier in every round of the inner loop too": {
+        "mended": changed(BROKEN, (INNER, f"{INNER}            cuda.syncthreads()\n"))
+    },
+    "with numba's names, and names for what is read": {
+        "mended": changed(
+            SIMULATED,
+            ("from tilelab.simt import", "from numba import"),
+            (INNER, "            x, y = shA[ti, k], shB[k, tj]\n            acc += x * y\n"),
+        )
+    },
+    "zeros first, in one statement for both tiles": {
+        "mended": changed(
+            SIMULATED,
+            (
+                "        shA[ti, tj] = A[row, aCol] if row < M and aCol < K else float32(0)\n",
+                "        shA[ti, tj] = shB[ti, tj] = float32(0)\n        if row < M and aCol < K:\n            shA[ti, tj] = A[row, aCol]\n",
+            ),
+        )
+    },
+    "lines as floats, sizes as text": {
+        "racing": [[17.0, 21.0], [18.0, 21.0]],
+        "always_right": {"8": True, "16": True, "17": False, "32": False, "1000": False},
     },
     "a barrier that answers": {"mended": changed(SIMULATED, ("syncthreads()  # second", "syncthreads_count(1)"))},
 }

@@ -57,6 +57,24 @@ WRONG = {
         {"kernel": changed(TILED, ("B[bRow * N + col]", "B[(short)(bRow * N + col)]"))},
         {"edges": 7},
     ),
+    "rows and columns exchanged in A's bound": (
+        {"kernel": changed(TILED, ("(row < M && aCol < K)", "(row < N && aCol < K)"))},
+        {"edges": 2},
+    ),
+    "one column too many": ({"kernel": changed(TILED, ("aCol < K", "aCol <= K"))}, {"edges": 0}),
+    "stored where one of the two is inside": (
+        {"kernel": changed(TILED, ("if (row < M && col < N)", "if (row < M || col < N)"))},
+        {"edges": 1},
+    ),
+    "B guarded by its row alone": ({"kernel": changed(TILED, (GUARD_B, "(bRow < K) ? "))}, {"edges": 2}),
+    "a break where A ends": (
+        {"kernel": changed(TILED, ("        int aCol", "        if (p * TILE + tj >= K) break;\n        int aCol"))},
+        {"edges": 0},
+    ),
+    "in Python, with a slip in a name": (
+        {"kernel": changed(SIMULATED, ("cuda.syncthreads()  # second", "cuda.syncthread()"))},
+        {"edges": 0},
+    ),
     "a billion blocks": ({"launch": {**TILES, "grid": "1000000000, 1"}}, {"edges": 0}),
     "the second barrier lost on the way": (
         {"kernel": changed(TILED, ("__syncthreads();  // second", ""))},
@@ -92,6 +110,18 @@ UNUSUAL = {
             (f"{GUARD_A}A[row * K + aCol] : 0.0f", "A[min(row, M - 1) * K + min(aCol, K - 1)] * (row < M && aCol < K)"),
         )
     },
+    "ones for what A lacks": {"kernel": changed(TILED, ("A[row * K + aCol] : 0.0f", "A[row * K + aCol] : 1.0f"))},
+    "the inner loop cut short": {"kernel": changed(TILED, ("k < TILE", "k < min(TILE, K - p * TILE)"))},
+    "returns after the last barrier": {
+        "kernel": changed(TILED, (STORE, "if (row >= M || col >= N) return;\n    C[row * N + col] = acc;"))
+    },
+    "in Python, zeros first in one statement": {
+        "kernel": changed(
+            SIMULATED,
+            ("        shA[ti, tj] = A", "        shA[ti, tj] = shB[ti, tj] = float32(0)\n        shA[ti, tj] = A"),
+        )
+    },
+    "the launch as in Python": {"launch": {**TILES, "grid": "-(-N // TILE), -(-M // TILE)"}},
     "TILE 32 by a constant": {
         "kernel": changed(TILED, ("#define TILE 16", "constexpr int TILE = 32;")),
         "launch": {**TILES, "TILE": 32},

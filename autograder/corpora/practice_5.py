@@ -32,6 +32,23 @@ WRONG = {
     "elements instead of bytes": ({"launch": {**LAUNCH, "shared": "2 * TILE * TILE"}}, {"correct": 0, "byte_rule": 1}),
     "one tile counted": ({"launch": {**LAUNCH, "shared": "TILE * TILE * 4"}}, {"correct": 0, "byte_rule": 1}),
     "bytes for TILE 16 only": ({"launch": {**LAUNCH, "shared": 2048}}, {"correct": 3, "byte_rule": 0}),
+    "rows counted, not elements": ({"launch": {**LAUNCH, "shared": "2 * TILE * 4"}}, {"correct": 0, "byte_rule": 0}),
+    "doubles counted": (
+        {"launch": {**LAUNCH, "shared": "2 * TILE * TILE * sizeof(double)"}},
+        {"correct": 0, "byte_rule": 0},
+    ),
+    "TILE as a macro still": (
+        {"kernel": "#define TILE 16\n" + changed(DYNAMIC, (", int TILE)", ")"))},
+        {"correct": 0},
+    ),
+    "the second tile a row behind the first": (
+        {"kernel": changed(DYNAMIC, ("buf + TILE * TILE", "buf + TILE"))},
+        {"correct": 0},
+    ),
+    "the second tile's place in bytes": (
+        {"kernel": changed(DYNAMIC, ("buf + TILE * TILE", "buf + TILE * TILE * sizeof(float)"))},
+        {"correct": 0},
+    ),
     "48 KiB, to be safe": ({"launch": {**LAUNCH, "shared": 49152}}, {"byte_rule": 1.5}),
     "no shared bytes at all": ({"launch": {**LAUNCH, "shared": None}}, {"correct": 0, "byte_rule": 0}),
     "both tiles begin at the same place": (
@@ -92,6 +109,19 @@ WRONG = {
 }
 
 UNUSUAL = {
+    "a power in the rule": {"launch": {**LAUNCH, "shared": "2 * TILE**2 * sizeof(float);"}},
+    "a sum of both tiles": {"launch": {**LAUNCH, "shared": "(TILE * TILE + TILE * TILE) * sizeof(float)"}},
+    "B's tile first": {
+        "kernel": changed(DYNAMIC, ("*shA = buf, *shB = buf + TILE * TILE", "*shB = buf, *shA = buf + TILE * TILE"))
+    },
+    "one array, indexed beyond the first tile": {
+        "kernel": changed(
+            DYNAMIC,
+            ("float *shA = buf, *shB = buf + TILE * TILE;", ""),
+            ("shA[", "buf["),
+            ("shB[", "buf[TILE * TILE + "),
+        )
+    },
     "the numbers instead of sizeof": {"launch": {**LAUNCH, "shared": "8 * TILE * TILE"}},
     "padded rows, and a rule for them": {
         "kernel": PADDED,

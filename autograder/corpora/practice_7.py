@@ -92,6 +92,19 @@ WRONG = {
         {"tiled": changed(TILED, ("__syncthreads();", ""))},
         {"timed": 0},
     ),
+    "sums without a first value": (
+        {"kernel": changed(PATCH, (" = {{0.0f, 0.0f}, {0.0f, 0.0f}}", ""))},
+        {"correct": 0, "timed": 0},
+    ),
+    "a thread for each element of the tile": ({"launch": {**LAUNCH, "block": "32, 32"}}, {"correct": 0, "timed": 0}),
+    "sums exchanged while adding": (
+        {"kernel": changed(PATCH, ("acc[i][j] +=", "acc[j][i] +="))},
+        {"correct": 1, "timed": 0},
+    ),
+    "columns beside each other when reading, apart when writing": (
+        {"kernel": changed(PATCH, ("shB[k][tx + 16 * j]", "shB[k][2 * tx + j]"))},
+        {"correct": 1, "timed": 0},
+    ),
     "a naive kernel to compare with": ({"tiled": NAIVE}, {"timed": 0}),
     "a naive kernel beside a tile that nobody needs, to compare with": ({"tiled": DECOY}, {"timed": 0}),
     "left as it was given": ({"kernel": EMPTY, "tiled": None}, {"correct": 0, "timed": 0}),
@@ -127,6 +140,23 @@ UNUSUAL = {
     "compared with a tile of 32": {
         "tiled": changed(TILED, ("TILE 16", "TILE 32")),
         "tiled_launch": {**TILES, "TILE": 32},
+    },
+    "A's tile stored transposed and padded": {
+        "kernel": changed(
+            PATCH,
+            ("shA[32][TK]", "shA[TK][33]"),
+            ("shA[r][tx]", "shA[tx][r]"),
+            ("shA[ty + 16 * i][k]", "shA[k][ty + 16 * i]"),
+        )
+    },
+    "one rounding by fma": {
+        "kernel": changed(
+            PATCH,
+            (
+                "acc[i][j] += shA[ty + 16 * i][k] * shB[k][tx + 16 * j]",
+                "acc[i][j] = __fmaf_rn(shA[ty + 16 * i][k], shB[k][tx + 16 * j], acc[i][j])",
+            ),
+        )
     },
     "one-dimensional blocks": {
         "kernel": changed(

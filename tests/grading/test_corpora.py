@@ -16,6 +16,7 @@ from tilelab.grading.answers import record
 from tilelab.grading.errors import GradingError
 from tilelab.grading.judge import Judge
 from tilelab.grading.problems import names, problem
+from tilelab.layout import Layout
 
 pytestmark = pytest.mark.slow
 
@@ -81,16 +82,19 @@ def test_an_instant_check_accepts_what_the_judge_accepts(case):
 
 
 @pytest.mark.parametrize("case", each([case for case in ALL if case.kind == "wrong"], titled))
-def test_an_instant_check_gives_no_right_number_away(case):
+def test_an_instant_check_gives_no_right_answer_away(case):
     right = next(cases(case.problem)).answers
+    secrets = right_layouts(case.problem)
     answers = record(case.problem, case.answers)["answers"]
     for part in problem(case.problem).parts:
         if part.by_person or "kernel" in part.needs or "body" in part.needs or "mended" in part.needs:
             continue  # what a kernel must compute is no secret
         text = part.look(answers).text
+        told = [layout for layout in secrets if layout in text and layout not in str(answers).replace(" ", "")]
+        assert not told, f"{part.name}: {text}"
         for name in part.needs:
             value = right[name]
-            if isinstance(value, int) and value > 9 and value != case.answers[name] and value != 32:
+            if isinstance(value, int) and value > 9 and str(value) != str(case.answers[name]) and value != 32:
                 assert not re.search(rf"\b{value}\b", text), f"{part.name} tells {name}: {text}"
 
 
@@ -105,8 +109,17 @@ def test_a_tick_means_all_the_points(case, judge):
             assert due + case.pending.get(name, 0) == part.points, name
 
 
+def right_layouts(name):
+    """Layouts that earn all points of a problem, as text."""
+    right = [value for case in cases(name) if case.kind != "wrong" for value in case.answers.values()]
+    return {
+        str(value) for value in right if isinstance(value, Layout) or re.fullmatch(r"[\d(),]+:[\d(),]+", str(value))
+    }
+
+
 @pytest.mark.parametrize("name", each(problems(), str))
 def test_garbage_is_refused_in_words_by_both(name, judge):
+    secrets = right_layouts(name)
     for part in problem(name).parts:
         for garbage in GARBAGE:
             try:
@@ -118,7 +131,12 @@ def test_garbage_is_refused_in_words_by_both(name, judge):
             judged = judge.judge(f"{name}_{part.name}", part.points, [made])
             assert judged.earned == 0, (part.name, garbage)
             assert judged.pending == 0, (part.name, garbage, judged.lines)
-            assert not part.look(made["answers"]).ok, (part.name, garbage)
+            found = part.look(made["answers"])
+            assert not found.ok, (part.name, garbage)
+            assert not any(layout in line for layout in secrets for line in (found.text, *judged.lines)), (
+                garbage,
+                found,
+            )
 
 
 def leaves(value, path=()):

@@ -40,6 +40,7 @@ def answers_of(name, title):
             "timed",
             "nothing in shared memory",
         ),
+        ("practice_1", "a sum without a first value", "correct", "line 10: float acc; — acc is read before"),
         ("practice_4", "a billion blocks", "edges", "1000000000 blocks of 256 threads, and C has 1536 elements"),
     ],
 )

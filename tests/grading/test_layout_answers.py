@@ -25,6 +25,10 @@ def handed_in(value):
         "Layout((4, 3), (3, 1))",
         "((4, 3), (3, 1))",
         " Layout (((2, 2), 3), ((3, 6), 1)) ",
+        "tl.Layout((4, 3), (3, 1))",
+        "make_layout(make_shape(4, 3), make_stride(3, 1));",
+        "cute::make_layout(cute::make_shape(4,3), cute::make_stride(3,1))",
+        {"shape": (4, 3), "strides": (3, 1)},
         [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]],
     ],
 )
@@ -65,7 +69,7 @@ def test_one_mode_has_one_extent():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("4x3", "has no strides"),
+        ("4x3", "has no : before strides"),
         ("(32,32),(1,33)", "Write shape:stride"),
         ("4x3:1", "cannot read"),
         (12, "not a layout"),

@@ -259,6 +259,87 @@ def test_two_writes_by_one_function(engine):
     )
 
 
+# ---- the barrier belongs between calls of device functions, or at the end of a loop of the caller
+@cuda.jit(device=True)
+def mirrored(s, t):
+    return s[63 - t]
+
+
+@cuda.jit(device=True)
+def total(s, t, x):
+    s[t] = x
+    cuda.syncthreads()
+    step = 32
+    while step > 0:
+        if t < step:
+            s[t] += s[t + step]
+        cuda.syncthreads()
+        step //= 2
+    return s[0]
+
+
+@cuda.jit(device=True)
+def put_and_mirror(s, t):
+    put(s, t, t)
+    return mirrored(s, t)
+
+
+@cuda.jit
+def called_twice(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    mean = total(s, t, o[t]) / 64
+    o[t] = total(s, t, (o[t] - mean) * (o[t] - mean))
+
+
+@cuda.jit
+def called_in_a_loop(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    for _ in range(3):
+        o[t] += total(s, t, o[t])
+
+
+@cuda.jit
+def called_and_read(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    put(s, t, t)
+    o[t] = s[63 - t]
+
+
+@cuda.jit
+def called_and_read_in_a_loop(o):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    for _ in range(3):
+        put(s, t, t)
+        cuda.syncthreads()
+        o[t] += s[63 - t]
+
+
+@cuda.jit
+def deeper(o):
+    s = cuda.shared.array(64, float32)
+    o[cuda.threadIdx.x] = put_and_mirror(s, cuda.threadIdx.x)
+
+
+def test_between_calls(engine):
+    for kernel, start in (
+        (called_twice, "Put cuda.syncthreads() between line +3 and line +4."),
+        (called_in_a_loop, "Put cuda.syncthreads() after line +4, at the end of the loop of line +3, before its next"),
+        (called_and_read, "Put cuda.syncthreads() between line +3 and line +4."),
+        (
+            called_and_read_in_a_loop,
+            "Put cuda.syncthreads() after line +6, at the end of the loop of line +3, before its next round comes to "
+            "line +4.",
+        ),
+    ):
+        assert advised(kernel, engine).startswith(start), kernel
+    first = put_and_mirror.source.first + 2
+    assert advised(deeper, engine) == f"Put cuda.syncthreads() between line {first} and line {first + 1}."
+
+
 # ---- threads that have returned would miss the barrier that is advised
 @cuda.jit
 def early(o):

@@ -34,12 +34,13 @@ def outcome(kernel, threads, **options):
 
 
 def counts(kernel, threads, **options):
-    """All that a report counts."""
+    """All that a report counts, and what it finds."""
     report = cuda.inspect(kernel, **options)[3, threads, 0, 4 * WORDS](*arguments(threads))
     record = report.to_dict()
     for access in record["accesses"]:
         del access["example"]  # one of several worst warps
-    return {name: record[name] for name in ("accesses", "branches", "arithmetic", "traffic", "barriers")}
+    told = {name: record[name] for name in ("accesses", "branches", "arithmetic", "traffic", "barriers")}
+    return told | {"findings": [(f.key, f.block, f.phase) for f in report.findings]}
 
 
 @pytest.fixture
@@ -131,7 +132,8 @@ def test_random_kernels(part, tmp_path, oracle):
         told = ("race", "divergence", "warp") if "race" in brute else ("right", "divergence", "warp", "uninitialised")
         assert plain[0] in told, f"seed {seed}: brute force says {brute}, the engines {plain[0]}"
         assert together == alone == plain or "harmless" in brute, f"seed {seed}: results differ"
-        if plain[0] == "right" and "harmless" not in brute:
+        # with a race the way that a thread takes may hang on the order; a run that an error ended is rather slow
+        if not brute and (plain[0] == "right" or seed % 4 == 0):
             assert counts(kernel, threads, engine="lanes") == counts(kernel, threads, engine="threads"), f"seed {seed}"
         kinds[plain[0]] += 1
     assert kinds["right"] >= len(seeds) // 10, kinds

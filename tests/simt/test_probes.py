@@ -105,6 +105,34 @@ def barrier_in_a_call(out):
     out[i] = 1
 
 
+@cuda.jit
+def a_break_before(out):
+    i = cuda.threadIdx.x
+    for k in range(4):
+        if k == i:
+            break
+        cuda.syncthreads()
+    out[i] = 1
+
+
+@cuda.jit
+def a_round_left_out(out):
+    i = cuda.threadIdx.x
+    for k in range(4):
+        if k == i:
+            continue
+        cuda.syncthreads()
+    out[i] = 1
+
+
+def test_threads_that_leave_a_round_before_the_barrier(engine):
+    line = a_break_before.source.first + 4
+    found = fails(DivergenceError, a_break_before, engine, np.zeros(N), match="63 of 64 .* does not come there, since")
+    assert f"`if k == i:` in line {line} is true for it" in found.message
+    assert found.hint.startswith(f"Let no thread leave by the branch of line {line} before the barrier")
+    fails(DivergenceError, a_round_left_out, engine, np.zeros(N), match="waits there in another round or call. Let all")
+
+
 def test_divergence(engine):
     out = np.zeros(N)
     first = guarded_barrier.source.first

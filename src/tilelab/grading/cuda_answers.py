@@ -219,7 +219,9 @@ def try_shape(answer: CudaAnswer, shape: Shape, seed: int) -> Trial:
         return Trial(name, False, _first(found[0].message), tuple(finding.kind for finding in found))
     if not (np.array_equal(a, kept[0]) and np.array_equal(b, kept[1])):
         return Trial(name, False, "the kernel changed its inputs")
-    return _compared(name, c, a, b)
+    compared = _compared(name, c, a, b)
+    suspected = "" if compared.ok else "".join(f"; {_first(finding.message)}" for finding in done.findings[:1])
+    return replace(compared, words=compared.words + suspected)
 
 
 def _compared(name: str, c: Any, a: Any, b: Any) -> Trial:

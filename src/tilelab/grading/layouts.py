@@ -1,6 +1,6 @@
 """Layouts as answers, judged as functions: two that give the same offset for every coordinate are the same answer.
 
-A layout may be handed in as a `Layout`, as text ``"(4,3):(3,1)"``, as a pair of shape and stride, or, where no shape
+A layout may be handed in as a `Layout`, as text ``"(8,2):(2,1)"``, as a pair of shape and stride, or, where no shape
 and stride say it, as a swizzled layout (text: ``"Sw<2,0,3> o 0 o (8,8):(8,1)"``) or as the table of its offsets, row by
 row.
 """
@@ -18,11 +18,15 @@ from tilelab.layout import ComposedLayout, Layout, LayoutError, Swizzle
 
 #: Coordinates that a layout answer may have: all of them are evaluated.
 MOST = 1 << 16
-FORMS = "a Layout, text such as '(4,3):(3,1)', a pair (shape, stride), or the table of its offsets"
+#: The example here and in messages is the right answer of no problem.
+FORMS = "a Layout, text such as '(8,2):(2,1)', a pair (shape, stride), or the table of its offsets"
 #: How a swizzled layout is written: the swizzle's three numbers, an offset, the layout inside.
 _SWIZZLED = re.compile(r"\s*+Sw<(\d{1,2}),(\d{1,2}),(\d{1,2})>\s*+o\s*+(\d{1,9})\s*+o\s*+(.+)", re.S)
-#: A pair of shape and stride as Python writes it: with the name of the class, or as a pair of pairs.
-_CALLED = re.compile(r"\s*+(?:Layout\s*+|(?=\(\s*+\())(\([\s\d,()\[\]-]{1,2000}\))\s*+")
+#: A pair of shape and stride as Python or C++ writes it: with the name of what makes it, or as a pair of pairs.
+_CALLED = re.compile(
+    r"\s*+(?:(?:\w{1,20}(?:\.|::))?(?:Layout|make_layout)\s*+|(?=\(\s*+\())(\([\s\d,()\[\]_-]{1,2000}\))\s*+;?\s*+"
+)
+_MAKERS = re.compile(r"\b(?:cute::)?make_(?:shape|stride|tuple)(?=\s{0,9}\()")
 
 
 @dataclass(frozen=True)
@@ -91,17 +95,17 @@ def read_layout(value: object) -> LayoutAnswer:
             case str() if found := _SWIZZLED.fullmatch(value):
                 bits, base, shift, offset = map(int, found.groups()[:4])
                 layout = ComposedLayout(Swizzle(bits, base, shift), offset, Layout.parse(found[5]))
-            case str() if found := _CALLED.fullmatch(value):
+            case str() if found := _CALLED.fullmatch(_MAKERS.sub("", value[:4000])):
                 return read_layout(_pair(found[1]))
             case str() if ":" not in value:
                 raise GradingError(
-                    f"not a layout: {value!r:.60} has no strides. Write shape:stride, as in '(4,3):(3,1)'"
+                    f"not a layout: {value!r:.60} has no : before strides. Write shape:stride, as in '(8,2):(2,1)'"
                 )
             case str():
                 layout = Layout.parse(value)
             case [shape, stride]:
                 layout = Layout(_tuples(shape), _tuples(stride))
-            case {"shape": shape, "stride": stride}:
+            case {"shape": shape, "stride": stride} | {"shape": shape, "strides": stride}:
                 layout = Layout(_tuples(shape), _tuples(stride))
             case _:
                 raise GradingError(f"not a layout: {reprlib.repr(value):.80}. Hand in {FORMS}")

@@ -1,7 +1,7 @@
 """Launch rules as answers: a small arithmetic of M, N, K and TILE, read as data and never run as code.
 
 A rule is a whole number or a text such as ``"(N + TILE - 1) / TILE"``. It knows whole numbers, the names it is given,
-``+ - * / // % << >>`` (a division rounds down, as C's does for what is not negative), parentheses, and
+``+ - * / // % << >> **`` (a division rounds down, as C's does for what is not negative), parentheses, and
 ``ceil_div(a, b)``, ``min(…)`` and ``max(…)``. ``sizeof(float)`` is 4. What people write elsewhere is understood where
 it can mean one thing alone: ``dim3(a, b)``, ``cdiv(a, b)``, ``ceil(a / b)``, ``16u``, ``16.0``.
 """
@@ -15,7 +15,9 @@ from tilelab.grading.errors import GradingError
 
 LONGEST = 300
 LARGEST = 1 << 62
-KNOWN = "+ - * / % and parentheses, ceil_div(a, b), min(…), max(…)"
+#: Exponent that a rule may have.
+HIGHEST = 8
+KNOWN = "+ - * / % ** and parentheses, ceil_div(a, b), min(…), max(…), sizeof(float)"
 
 
 def _whole_division(a: int, b: int) -> int:
@@ -36,6 +38,12 @@ def _places(count: int) -> int:
     return count
 
 
+def _power(exponent: int) -> int:
+    if not 0 <= exponent <= HIGHEST:
+        raise GradingError(f"it raises to the power {exponent}; at most {HIGHEST} is read")
+    return exponent
+
+
 OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -44,6 +52,7 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: _whole_division,
     ast.Mod: _rest,
     ast.LShift: lambda a, b: a << _places(b),
+    ast.Pow: lambda a, b: int(a ** _power(b)),
     ast.RShift: lambda a, b: a >> _places(b),
 }
 FUNCTIONS: dict[str, Callable[..., int]] = {
@@ -110,7 +119,7 @@ def _parsed(rule: object) -> ast.expr:
         raise GradingError(f"a rule is a whole number or a text such as 'ceil_div(N, TILE)', not {rule!r:.60}")
     if len(rule) > LONGEST:
         raise GradingError(f"a rule has at most {LONGEST} characters, this one has {len(rule)}")
-    text = _SUFFIX.sub(r"\1", re.sub(r"sizeof\s*\(\s*float\s*\)", "4", rule)).strip()
+    text = _SUFFIX.sub(r"\1", re.sub(r"sizeof\s*\(\s*float\s*\)", "4", rule)).strip().rstrip(";")
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

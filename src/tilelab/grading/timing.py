@@ -19,6 +19,10 @@ CALLED = {
 }
 
 
+#: Share of a card's fp32 peak below which no product of this course runs on it.
+SLOWEST = 1e-3
+
+
 def waits_for_gpu(found: Judgement, how: str) -> Verdict:
     """Leave a part's points pending where the kernel is right for every shape; a wrong kernel is not timed.
 
@@ -74,6 +78,11 @@ def report_fault(report: object, times: Mapping[str, str], flops: float) -> str:
             return (
                 f"{name}: {found:g} ms would be {rate:.1f} TFLOP/s, and {card.name} has {card.fp32 / 1e12:g} in fp32: "
                 "was the GPU done when the clock was read? Is TF32 off?"
+            )
+        if card is not None and flops / (found * 1e-3) < SLOWEST * card.fp32:
+            return (
+                f"{name}: {found:g} ms would be less than a thousandth of what {card.name} can do: times are in "
+                "milliseconds, and those of the GPU"
             )
     return ""
 

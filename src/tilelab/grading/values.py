@@ -1,7 +1,7 @@
 """Single values as answers: whole numbers, numbers, words and statements, in the forms that they are really written."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 def whole(value: object) -> int | None:
@@ -25,8 +25,11 @@ def number(value: object) -> float | None:
 
 
 def word(value: object) -> str:
-    """Return a word as it is compared: lower case, with ``-`` where a space or ``_`` stood; ``""`` for no text."""
-    return value.strip().lower().replace("_", "-").replace(" ", "-").strip("-.") if isinstance(value, str) else ""
+    """Return a word as it is compared: lower case, with ``-`` where a space or ``_`` stood; ``""`` for no text.
+
+    Quotes, brackets and a full stop around it do not count.
+    """
+    return value.lower().replace("_", "-").replace(" ", "-").strip("-.'\"()[]\n") if isinstance(value, str) else ""
 
 
 def whole_fault(value: object, what: str, low: int, high: int) -> str:
@@ -59,3 +62,9 @@ def statements_right(value: object, right: Mapping[str, bool]) -> tuple[float, l
     wrong = [name for name, truth in right.items() if given.get(name) is not truth]
     decided_wrongly = sum(isinstance(given.get(name), bool) for name in wrong)
     return max(len(right) - len(wrong) - decided_wrongly, 0) / len(right), wrong
+
+
+def statements_line(line: str, value: object, names: Iterable[str]) -> str:
+    """A judge's line about statements, with what keeps some of them from being read at all."""
+    fault = statements_fault(value, tuple(names))
+    return f"{line}; {fault}" if fault else line

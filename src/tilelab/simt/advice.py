@@ -26,8 +26,9 @@ def mend(first: tree.Site, second: tree.Site, pair: Pair, place: str) -> str:
         return f"{own}{_calls(first, second)}."
     if "atomic" in (a.kind, b.kind):
         return "Use cuda.atomic for both, or put cuda.syncthreads() between them."
+    first, second, again = _meeting(first, second)
     loops = [line for line in first.loops if line in second.loops]
-    backwards = second.line < first.line or (second.line == first.line and (a.kind, b.kind) == ("write", "read"))
+    backwards = again or _backwards(first, second)
     apart = _apart(first, second)
     if first is not second and backwards and loops:
         advice, gone = _at_the_end(first, second, loops[-1]), [*first.without(), *second.without()]
@@ -47,6 +48,37 @@ def mend(first: tree.Site, second: tree.Site, pair: Pair, place: str) -> str:
     return advice
 
 
+def _backwards(first: tree.Site, second: tree.Site) -> bool:
+    """Whether the access that comes second stands before the other, so that it belongs to a later round or call."""
+    return (second.line, second.kind == "write") < (first.line, first.kind == "write")
+
+
+def _meeting(first: tree.Site, second: tree.Site) -> tuple[tree.Site, tree.Site, bool]:
+    """Two places of one function between which the barrier belongs: the accesses, or the calls that lead to them.
+
+    The third value tells whether the second of them is meant in a later round of a loop around both.
+    """
+    onwards: list[tuple[int, tree.Site, tree.Site]] = []
+    rounds: list[tuple[int, tree.Site, tree.Site]] = []
+    for one in first.ways():
+        for other in second.ways():
+            for depth, (a, b) in enumerate(zip(one, other, strict=False)):
+                if a.home is not b.home:
+                    break
+                last = a is first and b is second
+                if a.line < b.line or (last and not _backwards(a, b)):
+                    onwards.append((depth, a, b))
+                elif set(a.loops) & set(b.loops):
+                    rounds.append((depth, a, b))
+                if a.line != b.line:
+                    break
+    for found in (onwards, rounds):
+        if found:
+            _, a, b = max(found, key=lambda place: place[0])
+            return a, b, found is rounds
+    return first, second, False
+
+
 def atomic(first: tree.Site, second: tree.Site) -> str:
     """Advise the atomics that do what two statements do."""
     uses = " and ".join(dict.fromkeys(f"{s.atomic} in line {s.line}" for s in (first, second)))
@@ -57,7 +89,7 @@ def _calls(first: tree.Site, second: tree.Site) -> str:
     """Where the device function that writes is called, if it is one."""
     assert first.home is not None
     assert second.home is not None
-    lines = sorted({line for home in (first.home, second.home) for line in home.call_lines})
+    lines = sorted({use.line for home in (first.home, second.home) for use in home.uses})
     if len(lines) < 2:
         return ""
     called = " and ".join(f"line {line}" for line in lines)

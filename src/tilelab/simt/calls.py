@@ -2,6 +2,7 @@
 
 import ast
 import math
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class CallTyper(CudaCallTyper):
         """Type a call."""
         target = self.source.static(node.func)
         if target is MISSING:
-            raise self.source.fault(node, f"the name {ast.unparse(node.func)} is not defined")
+            raise self.source.undefined(node, ast.unparse(node.func))
         if isinstance(target, Intrinsic):
             return self.intrinsic(target.name, node)
         if isinstance(target, Vector):
@@ -84,11 +85,13 @@ class CallTyper(CudaCallTyper):
             return made
         if getattr(target, "__module__", "") == "tilelab.simt.cuda":
             raise self.source.fault(node, f"{ast.unparse(node.func)} works on the host, before a launch or after it")
-        if callable(target) and hasattr(target, "__code__"):
+        if isinstance(target, FunctionType):
             raise self.source.fault(node, f"{target.__name__} is a host function; put @cuda.jit(device=True) above it")
         instead = (
             "write a loop over the elements"
             if any(isinstance(a.type, Array) for a in args)
+            else "use cuda.local.array(shape, dtype), or cuda.shared.array for all threads of a block"
+            if target in (np.zeros, np.ones, np.empty, np.full, np.array)
             else ("numbers have +, -, *, /, //, %, **, abs, min, max, round and the functions of math")
         )
         raise self.source.fault(node, f"a kernel cannot call {ast.unparse(node.func)}; {instead}")
@@ -198,8 +201,8 @@ class CallTyper(CudaCallTyper):
             ]
         function = target.typed_for(self.program, [a.type for a in args], type(self), node, self.source)
         self.function.suspends |= function.suspends
-        function.calls.append((self.function, tuple(self.around), tuple(self.leavers.forks)))
-        function.call_lines.add(node.lineno)
+        forks, left = tuple(self.around), tuple(self.leavers.forks)
+        function.called(tree.Use(self.function, node.lineno, self.loop_lines(), forks, left))
         call = tree.Call(function.returns, function, tuple(args))
         if signature is None or signature.result is None or not isinstance(call.type, Scalar):
             return call

@@ -56,7 +56,8 @@ class CudaCallTyper(Typer):
             if len(args) != bool(op):
                 raise self.source.fault(node, f"cuda.{name} takes {'one predicate' if op else 'no argument'}")
             true = self.condition(args[0]) if op else None
-            return tree.Barrier(int32 if op else none, op, true, node.lineno, tuple(self.around))
+            kind, left = int32 if op else none, tuple(self.leavers.forks)
+            return tree.Barrier(kind, op, true, node.lineno, tuple(self.around), left)
         if name in (*SHUFFLES, *VOTES, *MATCHES, "syncwarp", "activemask"):
             return self.warp(name, node)
         if name == "lanemask_lt":

@@ -31,8 +31,8 @@ def judge(program: tree.Program) -> None:
 def _suspend(function: tree.Function) -> None:
     """A function that waits lets others run meanwhile, and so does whatever calls it."""
     function.suspends = True
-    for caller, *_ in function.calls:
-        _suspend(caller)
+    for use in function.uses:
+        _suspend(use.caller)
 
 
 def _fate(loop: tree.While, written: set[str]) -> str:

@@ -37,7 +37,9 @@ class Finding:
     @property
     def key(self) -> tuple[Any, ...]:
         """Findings with one key are one mistake, seen in several places."""
-        return (self.kind, self.severity, self.array, self.lines, self.accesses, len(self.blocks))
+        either_way = self.blocks and len(set(self.lines)) == 1  # blocks have no order that the line could tell
+        accesses = tuple(sorted(self.accesses)) if either_way else self.accesses
+        return (self.kind, self.severity, self.array, self.lines, accesses, len(self.blocks))
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as JSON can hold it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilelab.simt import masks, tree
 from tilelab.simt.calls import CallTyper
-from tilelab.simt.intrinsics import Intrinsic
+from tilelab.simt.intrinsics import DIMS, Intrinsic
 from tilelab.simt.source import MISSING
 from tilelab.simt.types import (
     Array,
@@ -38,7 +38,6 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not",
 }  # fmt: skip
-_DIMS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class ExpressionTyper(CallTyper):
     def outer(self, value: Any, name: str, node: ast.AST) -> tree.Expr:
         """A value from outside the kernel, frozen as Numba freezes it."""
         if value is MISSING:
-            raise self.source.fault(node, f"the name {name} is not defined")
+            raise self.source.undefined(node, name)
         if isinstance(value, bool | int | float | np.generic):
             return self.constant(value, node)
         if isinstance(value, tuple):
@@ -147,7 +146,7 @@ class ExpressionTyper(CallTyper):
             return tree.Const(int32, 32)
         if isinstance(value, Intrinsic) and value.name == "laneid":
             return tree.Special(int32, "laneid")
-        if isinstance(value, Intrinsic) and value.name in _DIMS:
+        if isinstance(value, Intrinsic) and value.name in DIMS:
             raise self.source.fault(
                 node, f"cuda.{value.name} cannot be held in a variable; write cuda.{value.name}.x, .y or .z"
             )
@@ -302,7 +301,7 @@ class ExpressionTyper(CallTyper):
         """``cuda.threadIdx.x``, ``array.shape``, ``vector.x`` or a value of a module."""
         if isinstance(node.value, ast.Attribute | ast.Name):
             base = self.source.static(node.value)
-            if isinstance(base, Intrinsic) and base.name in _DIMS:
+            if isinstance(base, Intrinsic) and base.name in DIMS:
                 if node.attr not in ("x", "y", "z"):
                     raise self.source.fault(node, f"cuda.{base.name} has x, y and z, not {node.attr}")
                 return tree.Special(int32, f"{base.name}.{node.attr}")
@@ -310,7 +309,7 @@ class ExpressionTyper(CallTyper):
             if value is not MISSING:
                 return self.outer(value, ast.unparse(node), node)
             if base is not MISSING and not isinstance(base, np.ndarray):
-                raise self.source.fault(node, f"{ast.unparse(node)} does not exist in tilelab.simt")
+                raise self.source.nonexistent(node)
         owner = self.expression(node.value)
         if isinstance(owner.type, Vector) and node.attr in owner.type.fields:
             return tree.Item(owner.type.base, owner, owner.type.fields.index(node.attr))

@@ -12,6 +12,8 @@ ATOMICS = {
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 VOTES = ("all_sync", "any_sync", "eq_sync", "ballot_sync")
 MATCHES = ("match_any_sync", "match_all_sync")
+#: Where a thread and its block stand; each has x, y and z.
+DIMS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 #: Name of a function of cuda.fp16 -> how many operands it takes.
 HALF = {
     "hadd": 2, "hsub": 2, "hmul": 2, "hdiv": 2, "hfma": 3, "hneg": 1, "habs": 1, "hmax": 2, "hmin": 2,

@@ -38,6 +38,10 @@ class GlobalMemory:
             known = self._seen[id(piece)] = (np.zeros(piece.cells, bool), np.zeros(piece.cells, bool))
         return known
 
+    def mark(self) -> dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Which elements were touched, to go back to."""
+        return {key: (read.copy(), written.copy()) for key, (read, written) in self._seen.items()}
+
     def touch(self, piece: Piece, at: Integers, mask: Mask, kind: int, site: tree.Site) -> None:
         """Note which elements are touched, and look for races between blocks."""
         read, written = self.seen(piece)
@@ -110,8 +114,9 @@ class GlobalMemory:
                 )
             )  # fmt: skip
 
-    def rewind(self, first: int) -> None:
-        """Forget what blocks from a number on did to global memory's slots."""
+    def rewind(self, first: int, mark: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]) -> None:
+        """Forget what blocks from a number on did to global memory; ``mark`` was made before them."""
+        self._seen = mark
         for slots in self._slots.values():
             for slot in slots:
                 if slot is not None:

@@ -193,9 +193,11 @@ class View(Strided):
         The worst warp is kept in the tally.
         """
         rt = self.lanes
+        threads, warps = rt.population(mask)
+        if self.piece.space == "const":  # no banks, no sectors
+            return warps, threads, 0, 0, 0, 0, 0, 0, 0, 0
         rows = rt.rows(flat * self.item + self.address, 0)
         active = rt.active(mask)
-        threads = rt.population(mask)[0]
         tally = rt.ledger.tallies[site.number]
         meet, turns = turns_taken(rows, active) if site.kind == "atomic" else (0, 0)
         if self.piece.space == "shared":
@@ -261,11 +263,12 @@ class View(Strided):
             return None
         if not rt.checks:
             self.inside(np.full(1, int(flat)))
-        if rt.checks and self.piece.space == "global":
+        if rt.checks:
             threads, warps = rt.population(mask)
             tally = rt.ledger.tallies[place.site.number]
             tally.requests += warps
             tally.threads += threads
+        if rt.checks and self.piece.space == "global":
             tally.sectors += warps
             tally.used += warps * self.item
             tally.least += warps

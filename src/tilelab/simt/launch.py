@@ -127,10 +127,12 @@ def _run(kernel: Kernel, run: Launch, ledger: Ledger, engine: str) -> tuple[Find
         if run.seed is not None:
             np.random.default_rng(run.seed).shuffle(order)
         for done, block in enumerate(order):
+            counts, seen = ledger.counts(), [(read.copy(), written.copy()) for read, written in threads.seen]
             try:
                 threads.run(int(block))
-            except Stop as stop:
-                return stop.finding, threads.seen
+            except Stop as stop:  # the block's findings stay, its counts are of a part of it only
+                ledger.revert(counts)
+                return stop.finding, seen
             run.progress(done + 1)
         return None, threads.seen
     return _run_lanes(kernel, run, ledger)
@@ -154,17 +156,16 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
                     break
                 run.progress(first + count)
                 continue
-            before = [m.data.copy() if m.written else None for m in run.memories]
-            mark = lanes.ledger.copy()
+            mark = _Mark(run, lanes)
             try:
                 lanes.run(first, count)
             except Stop as stop:
-                _restore(run, before)
-                lanes.forget()
-                ledger.revert(mark)
-                lanes.memory.rewind(first)
-                fatal = stop.finding if count == 1 else _one_by_one(lanes, ledger, first, count, stop.finding)
-                fatal = _explained(kernel, run, first if count == 1 else fatal.order[0], before, fatal)
+                if count == 1:
+                    fatal = mark.back_from(first, stop.finding)
+                else:
+                    mark.back(first)
+                    fatal = _one_by_one(run, lanes, first, count, stop.finding)
+                fatal = _explained(kernel, run, ledger, fatal)
                 break
             run.progress(first + count)
     finally:
@@ -173,36 +174,65 @@ def _run_lanes(kernel: Kernel, run: Launch, ledger: Ledger) -> tuple[Finding | N
     return fatal, lanes.memory.touched()
 
 
-def _one_by_one(lanes: Lanes, ledger: Ledger, first: int, count: int, finding: Finding) -> Finding:
+class _Mark:
+    """Where a launch stands before some blocks run, to go back to."""
+
+    def __init__(self, run: Launch, lanes: Lanes) -> None:
+        self.run, self.lanes = run, lanes
+        self.memories = [m.data.copy() if m.written else None for m in run.memories]
+        self.seen = lanes.memory.mark()
+        self.noted = lanes.ledger.copy()
+
+    def back(self, first: int) -> None:
+        """Undo all that blocks from a number on did."""
+        _restore(self.run, self.memories)
+        self.lanes.forget()
+        self.lanes.ledger.revert(self.noted)
+        self.lanes.memory.rewind(first, self.seen)
+
+    def back_from(self, block: int, finding: Finding) -> Finding:
+        """Undo what a single block did up to a fatal finding, which is returned; what else was found in it stays."""
+        ledger = self.lanes.ledger
+        found, snapshots = ledger.findings, ledger.snapshots
+        self.back(block)
+        ledger.findings, ledger.snapshots = found, snapshots
+        return finding
+
+
+def _one_by_one(run: Launch, lanes: Lanes, first: int, count: int, finding: Finding) -> Finding:
     """Run the blocks of a failed chunk one after another, up to the first that fails."""
     slow = finding.kind == "budget"  # its block is known, and would take as long again
     for block in range(first, finding.order[0] if slow else first + count):
-        mark = ledger.copy()
+        mark = _Mark(run, lanes)
         try:
             lanes.run(block, 1)
         except Stop as stop:
-            lanes.forget()
-            ledger.revert(mark)
-            return stop.finding
+            return mark.back_from(block, stop.finding)
     assert slow, "a chunk failed, but none of its blocks does"
     return finding
 
 
-def _explained(kernel: Kernel, run: Launch, block: int, before: list[NDArray[Any] | None], finding: Finding) -> Finding:
-    """The same error as the plain engine sees it: which barrier the missing thread waits at, say."""
-    if finding.kind == "budget":
+def _explained(kernel: Kernel, run: Launch, ledger: Ledger, finding: Finding) -> Finding:
+    """The same error as the plain engine sees it: which barrier the missing thread waits at, say.
+
+    What else it finds in that block, up to the error, is noted.
+    """
+    if finding.kind in ("budget", "race"):  # too long for it; nothing is left to be explained
         return finding
-    after = [m.data.copy() if m.written else None for m in run.memories]
+    before = [m.data.copy() if m.written else None for m in run.memories]
     trial = Ledger(run.program)
     threads = Threads(run, trial, _compiled(kernel, run.program, "threads", True))
     try:
-        threads.run(block)
+        threads.run(finding.order[0])
     except Stop as stop:
+        for found in trial.ordered():
+            if found.order[:2] <= finding.order[:2]:
+                ledger.add(found)
         # run alone, the block does not see the others: a race with one of them may have come first
         if stop.finding.order[:2] <= finding.order[:2] and stop.finding.kind != "budget":
             return stop.finding
     finally:
-        _restore(run, after)
+        _restore(run, before)
     return finding
 
 

@@ -56,16 +56,19 @@ class Ledger:
         if known is None or finding.order < known.order:
             self.findings[finding.key] = finding
 
-    def copy(self) -> dict[str, object]:
-        """All that is noted, to go back to."""
+    def counts(self) -> dict[str, object]:
+        """All that is counted, to go back to."""
         return {
             "tallies": [copy.copy(t) for t in self.tallies], "forks": [list(f) for f in self.forks],
-            "runs": list(self.runs), "barriers": self.barriers, "findings": dict(self.findings),
-            "snapshots": list(self.snapshots),
+            "runs": list(self.runs), "barriers": self.barriers,
         }  # fmt: skip
 
+    def copy(self) -> dict[str, object]:
+        """All that is noted, to go back to."""
+        return self.counts() | {"findings": dict(self.findings), "snapshots": list(self.snapshots)}
+
     def revert(self, mark: dict[str, object]) -> None:
-        """Go back to a copy, which is then used up."""
+        """Go back to a copy, or in the counts alone; it is then used up."""
         vars(self).update(mark)
 
     def ordered(self) -> list[Finding]:

@@ -100,10 +100,9 @@ class FunctionTyper(ExpressionTyper):
         self.env, self.out = env, out
         match node:
             case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    self.assign(target, value, node)
+                self.assign(targets, value, node)
             case ast.AnnAssign(target=target, value=value) if value is not None:
-                self.assign(target, value, node)
+                self.assign([target], value, node)
             case ast.AugAssign():
                 self.augmented(node)
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
@@ -144,20 +143,33 @@ class FunctionTyper(ExpressionTyper):
         self.returned.append(typed.type)
         self.out.append(tree.Return(typed, node.lineno))
 
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> None:
-        """Type ``target = value``."""
+    def assign(self, targets: list[ast.expr], value: ast.expr, node: ast.Assign | ast.AnnAssign) -> None:
+        """Type ``target = value``, or ``a = b = value``: the value is taken once."""
+        typed = self.named_value(targets[0], value)
+        if len(targets) > 1 and not isinstance(typed, tree.Const):
+            typed = self.keep(typed)
+        for target in targets:
+            self.put(target, typed, node)
+            if isinstance(target, ast.Subscript):
+                self.note_update(node, target)
+
+    def named_value(self, target: ast.expr, value: ast.expr) -> tree.Expr:
+        """A value whose arrays, if it makes some, are called by the names that they are given to."""
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            return self.pack([self.named_value(t, v) for t, v in zip(target.elts, value.elts, strict=True)])
+        self.hint = target.id if isinstance(target, ast.Name) else None
+        typed = self.expression(value)
+        self.hint = None
+        return typed
+
+    def put(self, target: ast.expr, value: tree.Expr, node: ast.stmt) -> None:
+        """Give a value to a name, an element, or a tuple of them."""
         if isinstance(target, ast.Name):
-            self.hint = target.id
-            typed = self.expression(value)
-            self.hint = None
-            self.bind(target.id, typed, node)
+            self.bind(target.id, value, node)
         elif isinstance(target, ast.Tuple):
-            self.unpack(target, self.expression(value), node)
+            self.unpack(target, value, node)
         elif isinstance(target, ast.Subscript):
-            typed = self.expression(value)
-            self.store(target, typed, node)
-            assert isinstance(node, ast.Assign | ast.AnnAssign)
-            self.note_update(node, target)
+            self.store(target, value, node)
         else:
             raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(target)}")
 
@@ -175,16 +187,13 @@ class FunctionTyper(ExpressionTyper):
         if not isinstance(value, tree.Pack):
             value = self.keep(value)
         parts = [self.item(value, i) for i in range(len(target.elts))]
-        names = {t.id for t in target.elts if isinstance(t, ast.Name)}
-        if any(isinstance(n, tree.Var) and n.name in names for part in parts for n in expressions_in(part)):
-            parts = [self.keep(part) for part in parts]
+        given = [n for n in ast.walk(target) if not isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
+        names = {n.id for n in given if isinstance(n, ast.Name)}
+        read = {n.name for part in parts for n in expressions_in(part) if isinstance(n, tree.Var)}
+        if names & read or any(isinstance(n, ast.Subscript) for n in given):
+            parts = [part if isinstance(part, tree.Const) else self.keep(part) for part in parts]
         for name, part in zip(target.elts, parts, strict=True):
-            if isinstance(name, ast.Name):
-                self.bind(name.id, part, node)
-            elif isinstance(name, ast.Subscript):
-                self.store(name, part, node)
-            else:
-                raise self.source.fault(node, f"a kernel cannot assign to {ast.unparse(name)}")
+            self.put(name, part, node)
 
     def store(self, target: ast.Subscript, value: tree.Expr, node: ast.stmt) -> None:
         """``array[index] = value``."""
@@ -192,6 +201,8 @@ class FunctionTyper(ExpressionTyper):
         assert isinstance(array.type, Array)
         if array.type.space == "const":
             raise self.source.fault(node, f"{ast.unparse(target.value)} is constant memory and cannot be written")
+        if any(_meddles(value, place) for place in (array, *index)):
+            value = self.keep(value)  # Python takes the value first
         self.written.update(array.type.roots)
         site = self.site(target, "write", array)
         self.out.append(tree.Store(array, index, self.fit(value, array.type.element, node), site))
@@ -350,6 +361,15 @@ class FunctionTyper(ExpressionTyper):
     def loop_lines(self) -> tuple[int, ...]:
         """Lines of the loops being typed, outermost first."""
         return tuple(loop.line for loop in self.loops)
+
+
+def _meddles(a: tree.Expr, b: tree.Expr) -> bool:
+    """Whether it matters which of two expressions is evaluated first."""
+    acts, reads = (tree.Atomic, tree.Call, tree.Warp, tree.Barrier), (tree.Load, tree.Atomic, tree.Call)
+    return any(
+        any(isinstance(n, acts) for n in nodes_in(x)) and any(isinstance(n, (*acts, *reads)) for n in nodes_in(y))
+        for x, y in ((a, b), (b, a))
+    )
 
 
 def _of_range(given: list[Type]) -> Scalar:

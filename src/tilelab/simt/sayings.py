@@ -121,7 +121,7 @@ def race_between_blocks(
         kind="race", kernel=kernel, lines=lines, message=message,
         hint=hint,
         block=blocks[0], blocks=blocks, threads=threads, array=array, space="global", index=index, accesses=kinds,
-        order=order,
+        order=(*order, *map(list(_VERBS).index, kinds)),
     )  # fmt: skip
 
 
@@ -258,6 +258,10 @@ class Away:
     """Line in which it returned."""
     ended: bool = False
     """Whether it is done with the kernel."""
+    leaves: tree.Fork | None = None
+    """The branch before the barrier by which it left a loop or its round."""
+    went: bool = False
+    """What the condition of that was for it."""
 
 
 def diverged(
@@ -279,9 +283,20 @@ def diverged(
         where = f"has returned in line {away.left}"
         hint = "Let every thread reach the barrier: guard the loads and stores instead of returning early."
         lines.append(away.left)
+    elif away.leaves is not None:
+        where = f"does not come there, since `{away.leaves.text}` in line {away.leaves.line} is "
+        where += f"{'true' if away.went else 'false'} for it"
+        hint = f"Let no thread leave by the branch of line {away.leaves.line} before the barrier: guard the loads and "
+        hint += "stores instead."
+        lines.append(away.leaves.line)
     else:
         where = "has run to the end without it" if away.ended else "does not come there"
-    if away.barrier is not None:
+    if away.barrier == line:
+        where = f"waits there in another round or call{since}"
+        hint = "Let all threads come to it in one round and one call: leave none out by continue or by a branch, and "
+        hint += "guard the loads and stores instead."
+        lines[1:] = []
+    elif away.barrier is not None:
         where = f"waits at the barrier of line {away.barrier}{since}"
         hint = "Let all threads meet at one barrier: move it out of the branches."
         lines[1:] = [away.barrier]

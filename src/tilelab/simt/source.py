@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelab.simt.errors import UnsupportedError
+from tilelab.simt.intrinsics import DIMS, Intrinsic, Namespace
+from tilelab.simt.words import meant
 
 MISSING = object()
 
@@ -59,6 +61,8 @@ _REFUSED_CALLS = {
     "open": "read files on the host",
     "input": "pass values as arguments",
 }
+#: Methods of lists, and what to use instead; those of arrays take a loop.
+_GROWS = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
 class Source:
@@ -127,13 +131,26 @@ class Source:
             return MISSING if base is MISSING else getattr(base, node.attr, MISSING)
         return MISSING
 
-    def _missing(self, node: ast.expr) -> str:
-        """The part of a dotted name that a module lacks; empty if no module is asked."""
-        while isinstance(node, ast.Attribute):
-            if inspect.ismodule(self.static(node.value)) and self.static(node) is MISSING:
-                return ast.unparse(node)
+    def undefined(self, node: ast.AST, name: str) -> UnsupportedError:
+        """The error for a name that stands for nothing; one of ``cuda``'s may lack its module."""
+        for short, value in self.function.__globals__.items():
+            if getattr(value, "__name__", "") == "tilelab.simt.cuda" and hasattr(value, name):
+                return self.fault(node, f"the name {name} is not defined; write {short}.{name}")
+        near = meant(name, (*self.params, *self.assigned, *self.function.__globals__))
+        return self.fault(node, f"the name {name} is not defined{near}")
+
+    def nonexistent(self, node: ast.Attribute) -> UnsupportedError:
+        """The error for a dotted name of which something is missing."""
+        while isinstance(node.value, ast.Attribute) and self.static(node.value) is MISSING:
             node = node.value
-        return ""
+        base, text = self.static(node.value), ast.unparse(node.value)
+        if isinstance(base, Intrinsic) and base.name in DIMS and node.attr in "xyz":
+            return self.fault(node, f"{ast.unparse(node)} is a number and is not called; leave out the parentheses")
+        near = meant(node.attr, getattr(base, "__all__", dir(base)), f"{text}.")
+        if not isinstance(base, Intrinsic | Namespace) and not getattr(base, "__name__", "").startswith("tilelab."):
+            return self.fault(node, f"{text} has no {node.attr}{near}")
+        instead = "; end the kernel where all blocks should wait" if node.attr == "cg" else near
+        return self.fault(node, f"{ast.unparse(node)} does not exist in tilelab.simt{instead}")
 
     def _check(self) -> None:
         arguments = self.tree.args
@@ -185,16 +202,12 @@ class Source:
                     raise self.fault(
                         node, f"the name {root.id} is not defined; import it or define it before the kernel"
                     )
-                missing = self._missing(node.func)
-                if missing:
-                    instead = "; end the kernel where all blocks should wait" * missing.endswith(".cg")
-                    raise self.fault(node, f"{missing} does not exist in tilelab.simt{instead}")
+                if isinstance(root, ast.Name) and root.id not in own and inspect.ismodule(self.lookup(root.id)):
+                    raise self.nonexistent(node.func)
                 if base is MISSING:
-                    raise self.fault(
-                        node,
-                        f"a kernel cannot call the method {node.func.attr}; arrays have a fixed size: "
-                        "use cuda.local.array and an index",
-                    )
-                raise self.fault(node, f"{ast.unparse(node.func)} does not exist in tilelab.simt")
+                    grows = "arrays have a fixed size: use cuda.local.array and an index"
+                    instead = grows if node.func.attr in _GROWS else "write a loop over the elements"
+                    raise self.fault(node, f"a kernel cannot call the method {node.func.attr}; {instead}")
+                raise self.nonexistent(node.func)
             if isinstance(node.func, ast.Name) and node.func.id in {*self.assigned, *self.params}:
                 raise self.fault(node, f"{node.func.id} is a local value and cannot be called")

@@ -5,7 +5,7 @@ random order where a seed asks for it, tells where each thread stood when a bloc
 tested against.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -255,7 +255,8 @@ class Threads(Phases):
             came, gone = self.threads[here[0]], self.threads[missing]
             fork, taken = _parting(came, gone, waiting[first][4]) or (None, False)
             elsewhere = waiting[missing][1] if missing in waiting else None
-            away = sayings.Away(elsewhere, fork, taken, gone.left, missing not in waiting)
+            leaves, left = _parting(came, gone, waiting[first][5], inmost=True) or (None, False)
+            away = sayings.Away(elsewhere, fork, taken, gone.left, missing not in waiting, leaves, left)
             faults.append(
                 sayings.diverged(
                     self.launch.name, line, away, came.coordinates, gone.coordinates, self.block, self.linear_block,
@@ -370,13 +371,20 @@ class Threads(Phases):
             answers[n] = None
 
 
-def _parting(came: Thread, gone: Thread, forks: Iterable[tree.Fork]) -> tuple[tree.Fork, bool] | None:
-    """The outermost of some branches at which two threads parted in this phase, and the way of the one that is gone."""
+def _parting(
+    came: Thread, gone: Thread, forks: Sequence[tree.Fork], inmost: bool = False
+) -> tuple[tree.Fork, bool] | None:
+    """The outermost of some branches at which two threads parted in this phase, and the way of the one that is gone.
+
+    ``inmost`` asks for the last one instead, of branches that do not lie around each other.
+    """
     ways = [{fork.number: taken for fork, _, taken in t.forks} for t in (came, gone)]
-    for fork in forks:
+    for fork in reversed(forks) if inmost else forks:
         if fork.number not in ways[0]:
             continue
         if fork.number not in ways[1]:
+            if inmost:
+                continue
             return None
         if ways[0][fork.number] != ways[1][fork.number]:
             return fork, ways[1][fork.number]

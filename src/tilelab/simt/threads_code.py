@@ -224,10 +224,11 @@ class _Writer:
             case tree.Atomic():
                 array_, index, values = self.e(node.array), self.index(node.index), self.index(node.values)
                 return f"{array_}.atomic(_t,{node.name!r},{index},{values},{self.place(node.site)})"
-            case tree.Barrier(op=op, predicate=predicate, line=line, forks=forks):
+            case tree.Barrier(op=op, predicate=predicate, line=line, forks=forks, left=left):
                 true = "True" if predicate is None else self.e(predicate)
                 around = self.constant((*self.function.around(), *forks))
-                return f"(yield ('barrier',{line},{op!r},{true},{around},{self.here()}))"
+                without = self.constant((*self.function.without(), *left))
+                return f"(yield ('barrier',{line},{op!r},{true},{around},{without},{self.here()}))"
             case tree.Warp():
                 args_ = self.index(node.args)
                 return f"(yield ('warp',{node.line},{node.name!r},{args_},{self.here()}))"

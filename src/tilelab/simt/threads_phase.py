@@ -96,7 +96,7 @@ class Phases:
             tally.requests += 1
             tally.threads += len(lanes)
             addresses = [lanes[i].address if i in lanes else None for i in range(WARP)]
-            if entry.piece.space == "local":
+            if entry.piece.space in ("local", "const"):  # no banks, no sectors
                 continue
             if entry.kind == "atomic":
                 most = max(Counter(lane.address for lane in lanes.values()).values())

@@ -5,7 +5,7 @@ that it is told.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelab.simt.types import Array, Scalar, Type, none
@@ -49,6 +49,16 @@ class Site:
     def without(self) -> list["Fork"]:
         """Branches before it, and before the calls that lead to it, by which threads may have left."""
         return [*(self.home.without() if self.home is not None else ()), *self.left]
+
+    def ways(self) -> list[list["Site"]]:
+        """The ways from the kernel to it: it itself at the end, and before it the calls, as if they were the access."""
+        if self.home is None or not self.home.uses:
+            return [[self]]
+        calls = [
+            replace(self, line=use.line, loops=use.loops, forks=use.forks, left=use.left, home=use.caller)
+            for use in self.home.uses
+        ]
+        return [[*way, self] for call in calls for way in call.ways()]
 
 
 @dataclass(slots=True, eq=False)
@@ -268,6 +278,8 @@ class Barrier(Expr):
     line: int
     forks: tuple[Fork, ...] = ()
     """The branches and loops around it, outermost first."""
+    left: tuple[Fork, ...] = ()
+    """The branches of its function before it, by which threads may have left."""
 
 
 @dataclass(slots=True)
@@ -407,17 +419,35 @@ class Function:
     returns: Type = none
     suspends: bool = False
     """Contains a barrier, a warp instruction or a wait, itself or in what it calls."""
-    calls: list[tuple["Function", tuple[Fork, ...], tuple[Fork, ...]]] = field(default_factory=list)
-    """Who calls it, the branches and loops around the call, and those before it by which threads may have left."""
-    call_lines: set[int] = field(default_factory=set)
+    uses: list["Use"] = field(default_factory=list)
+    """Where it is called."""
+
+    def called(self, use: "Use") -> None:
+        """Note a call, once for each line: a loop is typed several times."""
+        if all(known.caller is not use.caller or known.line != use.line for known in self.uses):
+            self.uses.append(use)
 
     def around(self) -> list[Fork]:
         """Branches and loops around its calls, outermost first."""
-        return [fork for caller, forks, _ in self.calls for fork in (*caller.around(), *forks)]
+        return [fork for use in self.uses for fork in (*use.caller.around(), *use.forks)]
 
     def without(self) -> list[Fork]:
         """Branches before its calls by which threads may have left."""
-        return [fork for caller, _, left in self.calls for fork in (*caller.without(), *left)]
+        return [fork for use in self.uses for fork in (*use.caller.without(), *use.left)]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a function is called."""
+
+    caller: Function
+    line: int
+    loops: tuple[int, ...]
+    """Lines of the caller's loops around it."""
+    forks: tuple[Fork, ...]
+    """Branches and loops of the caller around it."""
+    left: tuple[Fork, ...]
+    """Branches of the caller before it, by which threads may have left."""
 
 
 @dataclass(slots=True, eq=False)

@@ -134,5 +134,6 @@ class Typer(ABC):
         kinds = [a.type for a in args]
         for kind in kinds:
             if not isinstance(kind, Scalar):
-                raise self.source.fault(node, f"{one(kind)} is no number")
+                instead = "; write a loop over the elements" * isinstance(kind, Array)
+                raise self.source.fault(node, f"{one(kind)} is no number{instead}")
         return [k for k in kinds if isinstance(k, Scalar)]

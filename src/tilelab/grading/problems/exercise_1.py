@@ -1,5 +1,6 @@
 """Exercise 1: the offsets of a layout by hand, their order, and whether they leave holes."""
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
@@ -11,6 +12,7 @@ from tilelab.layout import Layout
 
 ROWS, COLUMNS = 3, 4
 ORDERS = ("row-major", "column-major")
+_ORDER = re.compile("(row|col|column)s?(major)?(order|layout)?")
 
 
 def look_at_table(layout: Layout, answers: Mapping[str, Any]) -> Finding:
@@ -36,10 +38,8 @@ def look_at_table(layout: Layout, answers: Mapping[str, Any]) -> Finding:
 def look_at_order(layout: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own table; which word is right stays the judge's."""
     order = answers["order"]
-    if order is None:
-        return Finding(False, "not answered yet")
-    if order_meant(order) not in ORDERS:
-        return Finding(False, f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}")
+    if fault := order_fault(order):
+        return Finding(False, fault)
     steps = _steps(answers.get("table"))
     if steps is None:
         return Finding.undecided("readable; give check() your table too and it compares the two")
@@ -59,9 +59,23 @@ def _agrees(layout: Layout, table: list[list[object]]) -> Finding:
 
 
 def order_meant(order: object) -> str:
-    """Read an order as it is written in the wild: ``Column major``, ``col-major``, ``row_major``."""
-    words = str(order).lower().replace("_", "-").replace(" ", "-").strip("-")
-    return "column-major" if words == "col-major" else words
+    """Read an order as it is written in the wild: ``Column major``, ``col-major``, ``row_major order``, ``columns``.
+
+    What is neither of the two comes back as it is.
+    """
+    found = _ORDER.fullmatch(re.sub("[^a-z]", "", str(order).lower())) if isinstance(order, str) else None
+    return str(order) if found is None else "row-major" if found[1] == "row" else "column-major"
+
+
+def order_fault(order: object) -> str:
+    """Say what keeps it from being one of the two orders, or ``""``."""
+    if order is None:
+        return "not answered yet"
+    return (
+        ""
+        if order_meant(order) in ORDERS
+        else f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}"
+    )
 
 
 def look_at_contiguous(layout: Layout, answers: Mapping[str, Any]) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 from tilelab.grading.errors import GradingError
 from tilelab.grading.layouts import LayoutAnswer, meant, read_layout, shown
 from tilelab.grading.problems import Finding, Part, Problem
-from tilelab.grading.problems.exercise_1 import ORDERS, order_meant
+from tilelab.grading.problems.exercise_1 import order_fault, order_meant
 from tilelab.grading.values import whole
 from tilelab.layout import Layout
 
@@ -78,10 +78,8 @@ def view_fault(original: Layout, memory: object) -> str:
 def look_at_statement(original: Layout, answers: Mapping[str, Any]) -> Finding:
     """Form, and whether it agrees with the learner's own layout."""
     order = answers["order"]
-    if order is None:
-        return Finding(False, "not answered yet")
-    if order_meant(order) not in ORDERS:
-        return Finding(False, f"the order is one of {' and '.join(map(repr, ORDERS))}, not {order!r:.40}")
+    if fault := order_fault(order):
+        return Finding(False, fault)
     try:
         own = read_layout(answers.get("layout"))
         down, along = own.offset(1, 0), own.offset(0, 1)

@@ -12,7 +12,7 @@ from tilelab.layout import Layout
 
 #: Elements of each thread.
 EACH = 2
-WHYS = ("fewer-bytes", "all-used", "cached")
+WHYS = ("fewer bytes", "all used", "cached")
 
 
 def threads_of(vector: Layout) -> int:
@@ -81,8 +81,8 @@ def look_at_sectors(answers: Mapping[str, Any]) -> Finding:
             return Finding(False, f"{name}: the warp wants {wanted} different bytes in that load, a sector has 32")
     if word(answers["better"]) not in ("a", "b"):
         return Finding(False, f"better is 'a' or 'b', not {answers['better']!r:.40}")
-    if word(answers["why"]) not in WHYS:
-        return Finding(False, f"why is one of {', '.join(WHYS)}, not {answers['why']!r:.60}")
+    if word(answers["why"]) not in map(word, WHYS):
+        return Finding(False, f"why is one of {', '.join(map(repr, WHYS))}, not {answers['why']!r:.60}")
     a, b = answers["sectors_a"], answers["sectors_b"]
     if a != b and (word(answers["better"]) == "a") != (a < b):
         return Finding(False, f"better does not agree with your numbers: (a) asks for {a}, (b) for {b} sectors a load")

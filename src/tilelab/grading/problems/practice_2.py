@@ -27,18 +27,29 @@ def row(table: object, tile: int) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def look_at_table(answers: Mapping[str, Any]) -> Finding:
-    """What is missing, and what cannot be."""
-    table = answers["table"]
+def form_fault(table: object) -> str:
+    """Say what keeps a table from being read, or ``""``."""
     if not isinstance(table, Mapping):
-        return Finding(False, f"the table is a dict with a row for each of {TILES}, not {table!r:.40}")
+        return f"the table is a dict with a row for each of {TILES}, not {table!r:.40}"
     for tile in TILES:
         for name in COLUMNS:
             value = row(table, tile).get(name)
             if number(value) is None:
-                return Finding(False, f"TILE {tile}, {name}: a number is asked for, not {value!r:.40}")
-        if not 0 <= row(table, tile)["occupancy"] <= 100:
-            return Finding(False, f"TILE {tile}: an occupancy lies between 0 and 100 percent")
+                return f"TILE {tile}, {name}: a number is asked for, not {value!r:.40}"
+        ms = row(table, tile).get("ms")
+        if ms is not None and not (number(ms) or 0) > 0:
+            return f"TILE {tile}, ms: a time in milliseconds is asked for, or None, not {ms!r:.40}"
+    return ""
+
+
+def look_at_table(answers: Mapping[str, Any]) -> Finding:
+    """What is missing, and what cannot be."""
+    table = answers["table"]
+    if fault := form_fault(table):
+        return Finding(False, fault)
+    shares = [number(row(table, tile)["occupancy"]) or 0.0 for tile in TILES]
+    if not all(0 <= share <= 100 for share in shares) or 0 < max(shares) <= 1:
+        return Finding(False, "an occupancy is in percent, from 0 to 100")
     for name in ("shared", "threads"):
         values = [number(row(table, tile)[name]) or 0.0 for tile in TILES]
         if any(after != 4 * before for before, after in itertools.pairwise(values)):

@@ -15,6 +15,15 @@ BOUNDS = ("memory", "compute")
 LARGEST = 1_000_000
 
 
+#: Where to look, by what is not right.
+WHERE = {
+    "flops": "a multiply-add counts two, and there are M·N·K of them",
+    "bytes": "every element of A, of B and of C once, times the bytes of the type",
+    "intensity": "divide your flops by your bytes",
+    "bound": "compare the intensity with the ridge of the card for this type",
+}
+
+
 @dataclass(frozen=True)
 class Roofline:
     """Where a product stands: what is right for a learner's own shape, type and card."""
@@ -45,11 +54,13 @@ def roofline_of(answer: object) -> Roofline:
     if not isinstance(answer, Mapping):
         raise GradingError(f"the roofline is a dict, not {answer!r:.60}")
     shape = answer.get("shape")
+    if isinstance(shape, Mapping):
+        shape = [shape.get(extent) for extent in "MNK"]
     extents = [whole(extent) for extent in shape] if isinstance(shape, list) else []
     m, n, k = extents if len(extents) == 3 else (None, None, None)
     if m is None or n is None or k is None or not all(1 <= extent <= LARGEST for extent in (m, n, k)):
         raise GradingError(f"shape is M, N and K, three whole numbers from 1 to {LARGEST:,}, not {shape!r:.60}")
-    kind = word(answer.get("dtype"))
+    kind = type_meant(answer.get("dtype"))
     if kind not in BYTES:
         raise GradingError(f"dtype is one of {', '.join(BYTES)}, not {answer.get('dtype')!r:.40}")
     card = named_device(answer.get("device"))
@@ -60,6 +71,17 @@ def roofline_of(answer: object) -> Roofline:
     except HardwareError as error:
         raise GradingError(str(error)) from None
     return Roofline(2.0 * m * n * k, float(BYTES[kind] * (m * k + k * n + m * n)), ridge)
+
+
+def type_meant(value: object) -> str:
+    """Read a type as it is written in the wild: ``torch.bfloat16``, ``float32``, ``FP8``."""
+    kind = word(value).removeprefix("torch.")
+    return {"float32": "fp32", "bfloat16": "bf16", "float8": "fp8"}.get(kind, kind)
+
+
+def bound_meant(value: object) -> str:
+    """Read a bound, also one that is written ``memory-bound``."""
+    return word(value).removesuffix("-bound")
 
 
 def wrong_numbers(answer: Mapping[str, Any], right: Roofline) -> list[str]:
@@ -82,15 +104,10 @@ def look_at_roofline(answers: Mapping[str, Any]) -> Finding:
     for name in ("flops", "bytes", "intensity"):
         if number(answer.get(name)) is None:
             return Finding(False, f"{name}: a number is asked for, not {answer.get(name)!r:.40}")
-    if word(answer.get("bound")) not in BOUNDS:
+    if bound_meant(answer.get("bound")) not in BOUNDS:
         return Finding(False, f"bound is 'memory' or 'compute', not {answer.get('bound')!r:.40}")
-    hints = {
-        "flops": "a multiply-add counts two, and there are M·N·K of them",
-        "bytes": "every element of A, of B and of C once, times the bytes of the type",
-        "intensity": "divide your flops by your bytes",
-    }
     if wrong := wrong_numbers(answer, right):
-        return Finding(False, f"not the {wrong[0]} of this shape: {hints[wrong[0]]}")
+        return Finding(False, f"not the {wrong[0]} of this shape: {WHERE[wrong[0]]}")
     return Finding.undecided("the numbers are those of your shape; compare the intensity with the ridge for the bound")
 
 
@@ -107,7 +124,7 @@ def picture(answers: Mapping[str, Any]) -> object | None:
         return None
     from tilelab.grading.speed_pictures import roof_picture
 
-    kind = word(answer["dtype"])
+    kind = type_meant(answer["dtype"])
     title = f"your product under the roof of {card.name} in {kind}"
     return roof_picture(intensity, right.ridge, right.ridge * card.bandwidth, title)
 
