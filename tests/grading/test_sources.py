@@ -1,6 +1,8 @@
 """Learner-written sources: only text crosses, and it runs through one runner, never in the judge's own process."""
 
+import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,12 +84,18 @@ def test_a_kernel_that_never_ends_is_not_tried_for_every_shape(monkeypatch):
     endless = (COPY % "0.0f").replace("++k", "k += 0")
     tried = []
     once = cuda_answers.try_shape
-    monkeypatch.setattr(cuda_answers, "try_shape", lambda *what: tried.append(what) or once(*what))
+
+    def another_thread_each_time(*what):
+        tried.append(what)
+        trial = once(*what)
+        return replace(trial, words=trial.words.replace("thread (0,0,0)", f"thread ({len(tried)},0,0)"))
+
+    monkeypatch.setattr(cuda_answers, "try_shape", another_thread_each_time)
     found = judge_kernel(kernel_of(endless), [(1, 1, 1), (1, 2, 1), (2, 1, 1), (3, 3, 3)], seed=77)
     assert found.share == 0
     assert len(found.trials) == 4
     assert len(tried) == 2
-    assert found.lines[1].startswith("M=1 N=1 K=1, M=1 N=2 K=1, M=2 N=1 K=1, M=3 N=3 K=3: the kernel did not end")
+    assert re.match("M=1 N=1 K=1, M=1 N=2 K=1, M=2 N=1 K=1, M=3 N=3 K=3: .*the kernel did not end", found.lines[1])
 
 
 def test_kernels_and_functions_go_through_the_one_runner(tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ PATIENCE = 30.0
 #: Characters of a source. What is longer is no kernel of this course, and all that reads a source reads it in no time.
 LONGEST = 50_000
 #: Words for a launch that took longer, and after how many of them the other shapes are not tried any more.
-ENDLESS, MOST_ENDLESS = "did not end", 2
+ENDLESS, MOST_ENDLESS = "the kernel did not end within", 2
 #: Threads of a launch: so many times the elements of C at most, and so many in any case. More are not even tried.
 MOST_THREADS, FREE_THREADS = 64, 1 << 18
 Shape = tuple[int, int, int]
@@ -294,11 +294,15 @@ def _tried(
     if answer.in_python:
         return _simulated(answer, shapes, seed)
     trials: list[Trial] = []
+    endless: list[Trial] = []
     for place, shape in enumerate(shapes):
-        if sum(ENDLESS in trial.words for trial in trials) >= MOST_ENDLESS:
-            trials.append(Trial(_name(answer, shape), False, trials[-1].words))
-        else:
-            trials.append(try_shape(answer, shape, seed + place))
+        stop = len(endless) >= MOST_ENDLESS
+        trial = endless[0] if stop else try_shape(answer, shape, seed + place)
+        if ENDLESS in trial.words:
+            endless.append(trial)
+            # Which of the threads was met running is chance: one sentence for all of them.
+            trial = Trial(_name(answer, shape), False, endless[0].words, trial.kinds)
+        trials.append(trial)
     return tuple(trials)
 
 
