@@ -127,12 +127,12 @@ def _run(kernel: Kernel, run: Launch, ledger: Ledger, engine: str) -> tuple[Find
         if run.seed is not None:
             np.random.default_rng(run.seed).shuffle(order)
         for done, block in enumerate(order):
-            counts, seen = ledger.counts(), [(read.copy(), written.copy()) for read, written in threads.seen]
+            counts = ledger.counts()
             try:
                 threads.run(int(block))
             except Stop as stop:  # the block's findings stay, its counts are of a part of it only
                 ledger.revert(counts)
-                return stop.finding, seen
+                return stop.finding, threads.seen
             run.progress(done + 1)
         return None, threads.seen
     return _run_lanes(kernel, run, ledger)

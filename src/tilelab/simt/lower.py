@@ -365,9 +365,9 @@ class FunctionTyper(ExpressionTyper):
 
 def _meddles(a: tree.Expr, b: tree.Expr) -> bool:
     """Whether it matters which of two expressions is evaluated first."""
-    acts, reads = (tree.Atomic, tree.Call, tree.Warp, tree.Barrier), (tree.Load, tree.Atomic, tree.Call)
+    acts = tree.Atomic, tree.Call, tree.Warp, tree.Barrier
     return any(
-        any(isinstance(n, acts) for n in nodes_in(x)) and any(isinstance(n, (*acts, *reads)) for n in nodes_in(y))
+        any(isinstance(n, acts) for n in nodes_in(x)) and any(isinstance(n, (*acts, tree.Load)) for n in nodes_in(y))
         for x, y in ((a, b), (b, a))
     )
 

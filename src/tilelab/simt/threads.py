@@ -153,7 +153,7 @@ class Threads(Phases):
         self.linear_block, self.block = linear, sayings.dims(linear, self.launch.grid)
         self.phase, self.last, self.steps = 0, 0, 0
         self._shared = {}
-        self._pieces = {}
+        self._pieces, self._fresh = {}, set()
         arguments = [self._argument(a) if isinstance(a, Argument) else a for a in self.launch.arguments]
         self.threads = [Thread(self, n) for n in range(self.launch.threads)]
         live: dict[int, Generator[Event, Any, Any]] = {t.number: self.entry(t, (), *arguments) for t in self.threads}
@@ -187,6 +187,7 @@ class Threads(Phases):
             closing = self._meet(waiting, faults)
             self._settle(closing, faults)
             if not live:
+                self._see()
                 return
             answers = self._barrier(waiting)
             waiting = {}

@@ -37,11 +37,20 @@ class Phases:
     """Line of the barrier that opened the phase; 0 at the start."""
     _shared: dict[Any, Element]
     _pieces: dict[Any, tuple[Cells, "NDArray[Any]"]]
+    _fresh: set[tuple[int, int, str]]
+    """Memory, cell and kind of what the running block did; of a block that an error ends, nothing counts as seen."""
 
     def __init__(self, launch: Launch, ledger: Ledger) -> None:
         self.launch, self.ledger = launch, ledger
         self.seen = [(np.zeros(m.data.size, bool), np.zeros(m.data.size, bool)) for m in launch.memories]
         self.touched: dict[tuple[int, int, str], list[tuple[int, int, tree.Site]]] = {}
+
+    def _see(self) -> None:
+        """Take what a block touched for seen, now that it has ended."""
+        for memory, cell, kind in self._fresh:
+            read, written = self.seen[memory]
+            read[cell] |= kind != "write"
+            written[cell] |= kind != "read"
 
     def _settle(self, closing: int | None, faults: list[Finding]) -> None:
         """Put the accesses of a phase together: counts, races, unwritten reads."""
@@ -115,11 +124,8 @@ class Phases:
                 tally.used += sectors.used
                 tally.least += sectors.minimum
                 worst = sectors.sectors
-                read, written = self.seen[entry.piece.memory] if entry.piece.memory >= 0 else (None, None)
-                for lane in lanes.values():
-                    if read is not None and written is not None:
-                        read[lane.cell] |= lane.kind != "write"
-                        written[lane.cell] |= lane.kind != "read"
+                if entry.piece.memory >= 0:
+                    self._fresh.update((entry.piece.memory, lane.cell, lane.kind) for lane in lanes.values())
             if worst > tally.worst:
                 tally.worst, tally.example = worst, tuple(addresses)
 
