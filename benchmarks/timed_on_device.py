@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
+from statistics import linear_regression, median
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -364,7 +364,7 @@ def beside_the_mark(said: Thresholds, conductor: Conductor, steps: int = 3) -> d
     """Find how much more work puts a kernel 5 % above the mark for all points, and 5 % below it, on this device.
 
     A kernel's time grows by the same for each step of work, and the naive one's, of which all that was measured here
-    speaks, does not change.
+    speaks, does not change. The slope is that of all measurements: two that lie side by side would tell of noise.
 
     Raises
     ------
@@ -390,9 +390,9 @@ def beside_the_mark(said: Thresholds, conductor: Conductor, steps: int = 3) -> d
     for step in range(1 if conductor.device["emulated"] else steps):
         for name, beside in BESIDE.items():
             due = median(naive) / (beside * mark.full)
-            low, high = sorted(sorted(times, key=lambda work: abs(times[work] - due))[:2])
-            slope = (times[high] - times[low]) / (high - low) or 1.0
-            found[name] = min(10_000, max(0, round(low + (due - times[low]) / slope)))
+            slope = linear_regression(list(times), list(times.values())).slope or 1.0
+            nearest = min(times, key=lambda work: abs(times[work] - due))
+            found[name] = min(10_000, max(0, round(nearest + (due - times[nearest]) / slope)))
             if step < steps - 1 and found[name] not in times:
                 learn(found[name])
             print(f"{name}: {due:.5g} ms are due, {found[name]} steps of work; measured {times}", flush=True)

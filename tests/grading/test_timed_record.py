@@ -2,6 +2,8 @@
 
 import json
 import math
+import random
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import timed_on_device as on_device
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.timed.thresholds import read_thresholds
+from tilelab.grading.timed.wanted import Measured
 
 NOTHING = {"gradebook": []}
 
@@ -128,3 +131,30 @@ def test_a_device_without_a_mark_gives_a_row_that_claims_nothing():
     assert found["marks"] == ["pending"]
     assert math.isnan(found["gain"])
     assert sum(not claim["ok"] for claim in record.of_repeats([found])) >= 4
+
+
+class Noisy:
+    """A device on which a kernel takes as long as the honest one does on an H200, give or take a two-thousandth."""
+
+    device = {"name": "NVIDIA H200", "emulated": False}  # noqa: RUF012
+
+    def __init__(self, seed):
+        self.chance = random.Random(seed)
+
+    def right(self, work):
+        return 0.2785 + 1.9e-4 * work - 1.2e-8 * (work - 100) * (400 - work)  # nearly a line, as measured
+
+    def measure(self, wanted):
+        work = int(re.search(r"i < (\d+); \+\+i\) padding", wanted.candidates[0].source).group(1))
+        time = self.right(work) * self.chance.uniform(0.9995, 1.0005)
+        samples = {"mine": [(time,) * 3] * 9, "reference": [(0.4334 * self.chance.uniform(0.9995, 1.0005),) * 3] * 9}
+        return Measured("timed", "", self.device, (1024, 1024, 1024), samples)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_what_lies_beside_the_mark_is_found_though_times_are_noisy(seed):
+    said, device = read_thresholds(on_device.SHIPPED), Noisy(seed)
+    mark = said.mark("practice_1_timed", device.device["name"], accept_shipped=True).full
+    for name, work in on_device.beside_the_mark(said, device).items():
+        gain = 0.4334 / device.right(work)
+        assert gain / mark == pytest.approx(on_device.BESIDE[name], rel=0.003)  # what the record asks for

@@ -132,15 +132,23 @@ def badge(run: Mapping[str, Any]) -> str:
 
 
 def commit() -> str:
-    """The commit that runs: ``$TILELAB_COMMIT`` where there is no repository, empty if neither says."""
+    """The commit that runs: what ``$TILELAB_COMMIT`` names, or the repository's; empty if neither says.
+
+    Where files are not as they were committed, records aside, the name ends in `` with changes``.
+    """
     named = os.environ.get("TILELAB_COMMIT")
     if named:
         return named
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    git = ["git", "-C", str(Path(__file__).parent)]
+    code = [":/", ":(top,exclude)benchmarks/records"]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        head, changed = (
+            subprocess.run([*git, *asked], capture_output=True, text=True, check=True).stdout.strip()
+            for asked in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", *code])
+        )
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return f"{head} with changes" if changed else head
 
 
 def where_gpu(distribution: str, **more: Any) -> dict[str, Any]:
