@@ -3,9 +3,6 @@
     python benchmarks/record_ladder.py [--json] [--sides 1024,2048] [--record benchmarks/records/ladder_h200.json]
 
 Every product is checked, inputs are fresh every round, the L2 is cleared before each timing, candidates take turns.
-
-The run in ``ladder_h200.json`` was made when every element of an input was the same number (its ``distribution`` says
-so): constant data cost a GPU less power than random data do, and its products were checked by a wider bound.
 Where Nsight Compute is installed, each kernel then runs once more under it, on caches that were flushed: that gives the
 DRAM traffic, and what bounds the kernel.
 """
