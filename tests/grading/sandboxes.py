@@ -1,4 +1,4 @@
-"""What tests of the sandbox share: the corpus's way to be an ordinary user, a place of their own, the processes there are."""
+"""What tests of the sandbox share: how to be an ordinary user, a place of one's own, the processes that there are."""
 
 import os
 import sys
@@ -23,10 +23,10 @@ def python(*arguments):
 @contextmanager
 def own_place(monkeypatch):
     """Have private folders made in a folder of the test's own: what others make and sweep meanwhile is elsewhere."""
-    with tempfile.TemporaryDirectory(prefix="tilelab-own-", dir=folders.place_for_folders()) as place:
-        with monkeypatch.context() as patch:
-            patch.setattr(folders, "place_for_folders", lambda: Path(place))
-            yield Path(place)
+    made = tempfile.TemporaryDirectory(prefix="tilelab-own-", dir=folders.place_for_folders())
+    with made as place, monkeypatch.context() as patch:
+        patch.setattr(folders, "place_for_folders", lambda: Path(place))
+        yield Path(place)
 
 
 def command_lines():
