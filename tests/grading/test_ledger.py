@@ -20,7 +20,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import evaluate
 from tilelab.grading.ledger import Ledger
 
-pytestmark = pytest.mark.slow
+#: On one worker, where what all of them start from is made once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ledger")]
 
 WRONG = {"exercise_1_order_answer": 'order = "row-major"'}
 STUDENTS = {f"s{number}": WRONG if number % 3 == 0 else {} for number in range(6)}
