@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from patience import PATIENCE
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -41,6 +42,19 @@ def chromium():
 
     with sync_playwright() as playwright:
         path = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS, timeout=1000 * PATIENCE)
+        for name in ("new_context", "new_page"):
+            setattr(browser, name, patient(getattr(browser, name)))
         yield browser
         browser.close()
+
+
+def patient(make):
+    """Have what a browser makes wait for as long as a busy machine may take."""
+
+    def made(**options):
+        opened = make(**options)
+        opened.set_default_timeout(1000 * PATIENCE)
+        return opened
+
+    return made

@@ -21,6 +21,10 @@ document.querySelectorAll("predict-answer").forEach((one, i) => {
 });
 document.querySelectorAll("tile-picture").forEach((one) => one.focus());
 """
+#: What has just opened is looked at by accessible.js once more: with the next frames, and at the events of opening.
+LOOKED_AT = """
+() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))
+"""
 FOUND = """
 async () => (await axe.run()).violations.flatMap((rule) => rule.nodes.map((node) => ({
   rule: rule.id, impact: rule.impact, html: node.html.slice(0, 160),
@@ -36,7 +40,7 @@ def test_a_page_is_accessible(visit, page):
     opened.wait_for_function("document.readyState === 'complete' && !document.querySelector('mjx-container:empty')")
     opened.evaluate(OPENED)
     opened.evaluate("window.MathJax?.startup?.promise")
-    opened.wait_for_timeout(200)  # what has just opened is looked at by accessible.js once more
+    opened.evaluate(LOOKED_AT)
     opened.evaluate(AXE)
     found = opened.evaluate(FOUND)
     assert [one for one in found if one["ours"] or one["impact"] not in HARMLESS] == []

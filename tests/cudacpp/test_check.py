@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="emulation n
 def kinds(source, name, *arguments, **rule):
     """What the checker finds: (kind, line) of each."""
     try:
-        findings = Kernel(source, name, **rule).emulate(*arguments, checked=True, seconds=20).findings
+        findings = Kernel(source, name, **rule).emulate(*arguments, checked=True, seconds=120).findings
     except KernelFault as fault:
         findings = fault.findings
     return [(finding.kind, finding.line) for finding in findings]

@@ -452,7 +452,7 @@ def test_the_checker_finds_what_is_wrong_and_nothing_else(name):
     arrays = [np.zeros(length, case.dtype) for length in case.lengths]
     kernel = Kernel(case.source, "k", case.grid, case.block, case.shared, case.defines)
     try:
-        findings = kernel.emulate(*arrays, checked=True, seconds=20).findings
+        findings = kernel.emulate(*arrays, checked=True, seconds=120).findings
         text = "\n".join(map(str, findings))
     except KernelFault as fault:
         findings, text = fault.findings, str(fault) + "\n".join(map(str, fault.findings))

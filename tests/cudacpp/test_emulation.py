@@ -1,7 +1,6 @@
 """The same CUDA C++ runs on the CPU: blocks, barriers, shared memory, warps, atomics, small floats."""
 
 import shutil
-import time
 
 import numpy as np
 import pytest
@@ -226,10 +225,8 @@ def test_torch_arrays_change_in_place():
 
 def test_an_endless_kernel_ends_its_own_process_only():
     kernel = Kernel("__global__ void spin(volatile int* x) { while (x[0] == 0) {} }", "spin")
-    start = time.monotonic()
     with pytest.raises(KernelFault, match=r"did not end within 0\.5 s"):
         kernel.emulate(np.zeros(1, "i4"), seconds=0.5)
-    assert time.monotonic() - start < 10
 
 
 def test_a_crash_names_line_and_thread():

@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from patience import until
 
 from tilelab.grading.bounded import LEAST, BoundedJudge, _bench
 from tilelab.grading.budgets import budget
@@ -23,7 +23,7 @@ BUSY = {
 }
 
 
-def judge_with(folder, body, limits="[every]\njudge_seconds = 0.3\n"):
+def judge_with(folder, body, limits="[every]\njudge_seconds = 1\n"):
     checks = folder / "checks"
     checks.mkdir()
     text = (
@@ -43,11 +43,9 @@ def judged(judge, order):
 @pytest.mark.parametrize("body", BUSY.values(), ids=BUSY)
 def test_an_answer_without_an_end_costs_its_own_question(tmp_path, body):
     judge = judge_with(tmp_path, body)
-    start = time.monotonic()
     odd, other = judged(judge, "odd"), judged(judge, "column-major")
-    assert time.monotonic() - start < 30
     assert (odd.earned, odd.pending) == (0, 0)
-    assert "looked at for 0.3 s and there was no end to it" in odd.lines[0]
+    assert "looked at for 1 s and there was no end to it" in odd.lines[0]
     assert (other.earned, other.lines) == (1, ("fine",))
 
 
@@ -110,10 +108,7 @@ def test_nothing_is_left_of_a_grader_that_was_killed():
     grader.kill()
     grader.wait()
     grader.stdout.close()
-    end = time.monotonic() + 10
-    while Path(f"/proc/{number}").exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{number}").exists()
+    assert until(lambda: not Path(f"/proc/{number}").exists())
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "true", '"soon"'])

@@ -10,11 +10,12 @@ import pytest
 from classroom import hand_in, make_course, solved
 from formgraders import serve
 from nbformat import v4
+from patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "autograder" / "hostile"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.xdist_group("formgrader")]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(600), pytest.mark.xdist_group("formgrader")]
 
 #: What an attack does that runs, wherever it stands.
 ATTACK = "document.title='ATTACKED';top.attacked=1;fetch('/attacked')"
@@ -107,7 +108,7 @@ def assert_nothing_ran(page, address):
 def submissions(address):
     """Numbers of the notebooks handed in, by student."""
     url = f"{address}/formgrader/api/submitted_notebooks/exercises/exercise_1"
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
         return {found["student"]: found["id"] for found in json.load(answer)}
 
 
@@ -135,7 +136,7 @@ def test_pages_that_were_handed_in_are_not_served_by_formgrader(server):
     served = {}
     for name in ("page.html", "page.svg", "page.htm", "data.csv"):
         try:
-            with urllib.request.urlopen(f"{server}/formgrader/submissions/{number}/{name}", timeout=20) as answer:
+            with urllib.request.urlopen(f"{server}/formgrader/submissions/{number}/{name}", timeout=PATIENCE) as answer:
                 served[name] = answer.headers.get_content_type()
         except urllib.error.HTTPError as error:
             served[name] = error.code

@@ -1,10 +1,10 @@
 """Kernels inside: they start, answer, are interrupted, and end with everything they started."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pytest
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_core.utils import ensure_event_loop
-from sandboxes import command_lines
+from patience import PATIENCE, until
+from sandboxes import command_lines, own_place
 
 from tilelab.grading.sandbox import cgroups, folders, jail, preflight
 from tilelab.grading.sandbox.errors import SandboxError
@@ -38,7 +39,7 @@ def kernel(folder, **config):
     client = manager.client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=60)
+        client.wait_for_ready(timeout=PATIENCE)
         yield manager, client
     finally:
         client.stop_channels()
@@ -46,7 +47,7 @@ def kernel(folder, **config):
         manager.context.destroy()
 
 
-def said(client, code, timeout=30):
+def said(client, code, timeout=PATIENCE):
     """Run a cell and return what it printed, or the name of its error."""
     parts = []
 
@@ -73,14 +74,16 @@ def test_a_kernel_runs_inside_with_the_files_beside_its_notebook(tmp_path):
 
 
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):
+    endless = "print('begun', flush=True)\nwhile True: pass"
+    waits = "import subprocess; subprocess.run(['sh', '-c', 'echo begun; exec sleep 600'])"
     with kernel(tmp_path) as (manager, client):
-        for code in ("while True: pass", "import subprocess; subprocess.run(['sleep', '60'])"):
+        for code in (endless, waits):
             request = client.execute(code, stop_on_error=False)  # else what follows an error is aborted
-            time.sleep(0.5)
+            until(lambda: client.get_iopub_msg(timeout=PATIENCE)["content"].get("text") == "begun\n")
             manager.interrupt_kernel()
-            reply = client.get_shell_msg(timeout=20)
+            reply = client.get_shell_msg(timeout=PATIENCE)
             while reply["parent_header"].get("msg_id") != request:
-                reply = client.get_shell_msg(timeout=20)
+                reply = client.get_shell_msg(timeout=PATIENCE)
             assert reply["content"]["ename"] == "KeyboardInterrupt"
         assert said(client, "print(1)").endswith("1\n")
 
@@ -91,13 +94,10 @@ def test_memory_used_up_ends_the_kernel_and_is_named(tmp_path, holder, monkeypat
         monkeypatch.setattr(cgroups, "make", lambda limits: None)
     elif not cgroups.parents():
         pytest.skip("this user may not make control groups here")
-    code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (150 << 20); time.sleep(60)"
+    code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (150 << 20); time.sleep(600)"
     with kernel(tmp_path, memory=300 * MIB) as (manager, client):
         client.execute(code)
-        deadline = time.monotonic() + 20
-        while manager.provisioner.why_it_ended() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert manager.provisioner.why_it_ended() == "it used more than the 300 MiB of memory that are allowed"
+        assert until(manager.provisioner.why_it_ended) == "it used more than the 300 MiB of memory that are allowed"
 
 
 def test_a_kernel_is_not_restarted_in_what_it_left(tmp_path):
@@ -112,30 +112,39 @@ def test_the_entry_point_is_the_provisioner():
 
 SCRIPT = """
 import sys, time
-sys.path.insert(0, {tests!r})
-from test_sandbox_kernels import kernel
+from pathlib import Path
+sys.path[:0] = {tests!r}
+from test_sandbox_kernels import folders, kernel
+folders.place_for_folders = lambda: Path({place!r})
 with kernel({folder!r}) as (manager, client):
-    client.execute("import subprocess; subprocess.run(['sleep', '123456'])")
-    time.sleep(0.5)
+    client.execute("import subprocess; subprocess.run(['sleep', '{number}'])")
     print(manager.connection_file, flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
 def test_a_killed_grader_leaves_no_kernel_and_its_folder_is_swept(tmp_path, monkeypatch):
-    script = SCRIPT.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
-    grader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    with grader:
-        file = Path(grader.stdout.readline().strip())
-        assert any(str(file) in line for line in command_lines())
-        grader.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while any(str(file) in line or "123456" in line for line in command_lines()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(str(file) in line or "123456" in line for line in command_lines())
-    monkeypatch.setattr(folders, "YOUNG_SECONDS", -1)
-    jail.Jail().close()
-    assert not file.parents[1].exists()
+    """In a place of its own: to take every folder for an old one would sweep those of others away as they are made."""
+    here, number = Path(__file__).parent, f"123456{os.getpid()}"
+    with own_place(monkeypatch) as place:
+        words = {"tests": [str(here), str(here.parent)], "place": str(place), "folder": str(tmp_path), "number": number}
+        grader = subprocess.Popen([sys.executable, "-c", SCRIPT.format(**words)], stdout=subprocess.PIPE, text=True)
+        with grader:
+            file = Path(grader.stdout.readline().strip())
+            assert file.is_relative_to(place)
+
+            def left():
+                return [line for line in command_lines() if str(file) in line or f"sleep {number}" in line]
+
+            try:
+                assert until(lambda: any(number in line for line in left()))
+                assert any(str(file) in line for line in left())
+            finally:
+                grader.send_signal(signal.SIGKILL)
+        assert until(lambda: not left())
+        monkeypatch.setattr(folders, "YOUNG_SECONDS", -1)
+        jail.Jail().close()
+        assert not file.parents[1].exists()
 
 
 def test_the_preflight_passes_and_hidden_things_are_hidden(tmp_path):

@@ -4,13 +4,13 @@ import os
 import shutil
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sandboxes import command_lines
+from patience import until
+from sandboxes import command_lines, own_place
 
 from tilelab.grading.sandbox import cgroups, folders
 from tilelab.grading.sandbox.errors import SandboxError
@@ -51,18 +51,25 @@ def test_one_process_that_asks_for_too_much_gets_an_error_it_can_survive(holder)
 
 def test_many_processes_share_the_memory(holder):
     code = """
-import os, time
+import os
+said, say = os.pipe()
+wait, let_go = os.pipe()
 children = []
 for _ in range(8):
     child = os.fork()
     if child == 0:
+        os.close(let_go)
         x = b"x" * (100 << 20)
-        time.sleep(1)
+        os.close(say)
+        os.read(wait, 1)
         os._exit(0)
     children.append(child)
+os.close(say)
+os.read(said, 1)  # it ends once each of them has its memory, or has ended
+os.close(let_go)
 print(sum(os.waitpid(child, 0)[1] == 0 for child in children))
 """
-    done = python(code, Limits(memory=256 * MIB, seconds=30))
+    done = python(code, Limits(memory=256 * MIB, seconds=120))
     assert done.ended == "memory"
     assert done.stdout in (b"", b"0\n", b"1\n", b"2\n"), "more than two children held 100 MiB each at once"
 
@@ -74,14 +81,14 @@ made = 0
 try:
     for _ in range(500):
         if os.fork() == 0:
-            time.sleep(20)
+            time.sleep(200)
             os._exit(0)
         made += 1
 except OSError as error:
     print(made, error.strerror, flush=True)
 os._exit(0)
 """
-    done = python(code, Limits(processes=40, seconds=30))
+    done = python(code, Limits(processes=40, seconds=120))
     assert done.ended == "itself"
     made, _, words = done.stdout.decode().partition(" ")
     assert 20 < int(made) <= 40
@@ -91,14 +98,10 @@ os._exit(0)
 def test_a_fork_bomb_that_never_stops_ends_with_its_time(holder):
     mark = f"bomb of {os.getpid()}"
     bomb = f"import os  # {mark}\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    start = time.monotonic()
     done = python(bomb, Limits(processes=40, seconds=1))
     assert done.ended == "time"
-    assert time.monotonic() - start < 15
-    gone = time.monotonic() + 5  # the kernel clears the processes of an ended namespace away by and by
-    while any(mark in line for line in command_lines()) and time.monotonic() < gone:
-        time.sleep(0.05)
-    assert not [line for line in command_lines() if mark in line]
+    # The kernel clears the processes of an ended namespace away by and by.
+    assert until(lambda: not any(mark in line for line in command_lines()))
 
 
 def test_fork_bombs_in_two_sandboxes_have_a_limit_each(holder):
@@ -112,13 +115,12 @@ def test_fork_bombs_in_two_sandboxes_have_a_limit_each(holder):
 @pytest.mark.skipif(not cgroups.parents(), reason="this user may not make control groups here")
 def test_all_processes_of_a_sandbox_are_in_its_groups():
     """In every tree, that of the processors too where there is one: many busy processes have the share of one then."""
-    mark = f"{123_000 + os.getpid() % 1000}.5"
-    code = f"import subprocess\nsubprocess.run(['timeout', '3', 'sleep', '{mark}'])"
+    mark = f"123{os.getpid()}.5"
+    code = f"import subprocess\nsubprocess.run(['timeout', '100', 'sleep', '{mark}'])"
     with ThreadPoolExecutor() as pool:
-        running = pool.submit(python, code, Limits())
-        deadline = time.monotonic() + 20
-        while not (sleeping := _numbers_of(f"sleep {mark}")) and not running.done() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        running = pool.submit(python, code, Limits(seconds=120))
+        until(lambda: running.done() or _numbers_of(f"sleep {mark}"))
+        sleeping = _numbers_of(f"sleep {mark}")
         groups = [group for place in cgroups.parents() for group in place.glob(f"{cgroups.PREFIX}{os.getpid()}-*")]
         inside = [set((group / "cgroup.procs").read_text().split()) for group in groups]
         for number in sleeping:
@@ -176,7 +178,7 @@ while True:
         file.write(bytes(1 << 20))
     number += 1
 """
-    done = python(code, Limits(memory=512 * MIB, scratch=32 * MIB, seconds=30))
+    done = python(code, Limits(memory=512 * MIB, scratch=32 * MIB, seconds=120))
     assert done.ended in ("shared files", "memory")
 
 
@@ -204,7 +206,7 @@ while True: pass
 """
     done = python(code, Limits(seconds=1))
     assert done.ended == "time"
-    assert 1 <= done.seconds < 10
+    assert done.seconds >= 1
 
 
 def test_a_program_that_closes_its_output_and_stays_ends_with_its_time():
@@ -251,11 +253,19 @@ def test_limits_are_changed_one_by_one():
     assert (changed.memory, changed.seconds, changed.processes) == (512 * MIB, 5, Limits().processes)
 
 
-def test_nothing_is_left_behind():
-    from tilelab.grading.sandbox.folders import PREFIX, place_for_folders
+def test_nothing_is_left_behind(monkeypatch):
+    """Of this sandbox: others come and go meanwhile, with folders and groups of their own."""
+    made, make = [], cgroups.make
 
-    before = set(place_for_folders().glob(f"{PREFIX}*"))
-    groups = {folder for place in cgroups.parents() for folder in place.glob(f"{cgroups.PREFIX}*")}
-    run(["true"], {"a": b""})
-    assert set(place_for_folders().glob(f"{PREFIX}*")) <= before
-    assert {folder for place in cgroups.parents() for folder in place.glob(f"{cgroups.PREFIX}*")} <= groups
+    def noted(limits):
+        group = make(limits)
+        made.extend(group.folders if group else [])
+        return group
+
+    monkeypatch.setattr(cgroups, "make", noted)
+    with own_place(monkeypatch) as place:
+        done = run(["cat", "/proc/mounts"], {"a": b""})
+        assert f" {place}/{folders.PREFIX}".encode() in done.stdout, "the sandbox had its folder elsewhere"
+        assert list(place.iterdir()) == []
+    assert len(made) == len(cgroups.parents())
+    assert [group for group in made if group.exists()] == []

@@ -9,6 +9,13 @@ import pytest
 from hubs import PASSWORD, Hub, write_course
 
 
+def pytest_collection_modifyitems(items):
+    """Give the first test that needs the hub the time to release a course and start it, whichever it is."""
+    for item in items:
+        if "hub" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture(scope="session")
 def state_folder():
     """Return a folder that every user can reach; pytest closes its own to others."""

@@ -16,7 +16,7 @@ from visitor import Visitor
 
 from tilelab.grading.exchange.plugins import STAMP
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("hub"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("hub"), pytest.mark.timeout(1200)]
 PATIENCE = 120_000
 #: The notebook in front; the lab keeps others behind it.
 SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"

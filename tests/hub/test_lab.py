@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import time
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import nbformat
 import psutil
 import pytest
 from classroom import solved
+from hubs import words_of
+from patience import until
 from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
@@ -79,28 +80,40 @@ def test_a_file_that_is_no_notebook_is_said_in_words(tmp_path, content):
     assert said["value"].startswith("a.ipynb c")
 
 
-def test_a_validation_that_takes_too_long_ends_with_all_it_started(tmp_path):
-    before = {one.pid for one in psutil.Process().children(recursive=True)}
+def test_a_validation_that_takes_too_long_ends_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILELAB_TEST_RUN", str(tmp_path))
+
+    def left():
+        return [one for one in psutil.process_iter() if started_under(one, str(tmp_path))]
+
     said = said_of(tmp_path, {"exercise_1_order_answer": "import time\ntime.sleep(25)"}, seconds=6.0)
     assert said["success"] is False
     assert "did not end in 6 s" in said["value"]
-    deadline = time.monotonic() + 60
-    while {one.pid for one in psutil.Process().children(recursive=True)} - before and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert {one.pid for one in psutil.Process().children(recursive=True)} - before == set()
+    assert until(lambda: not left())
+
+
+def started_under(process, mark):
+    """Whether a process has what its starter's environment held."""
+    try:
+        return process.environ().get("TILELAB_TEST_RUN") == mark
+    except psutil.Error:
+        return False
 
 
 def test_a_validation_whose_server_ends_ends_too(tmp_path, monkeypatch):
     endless = tmp_path / "endless"
-    endless.write_text("#!/bin/sh\nexec sleep 300\n")
+    endless.write_text("#!/bin/sh\nexec sleep 31536000\n")
     endless.chmod(0o755)
     monkeypatch.setattr(lab.sys, "executable", str(endless))
-    before = set(psutil.Process().children())
+
+    def children():
+        return [one for one in psutil.Process().children() if words_of(one)[:2] == ["sleep", "31536000"]]
 
     async def ended_in_the_middle():
         task = asyncio.create_task(validated(tmp_path / "a.ipynb"))
-        await asyncio.sleep(0.2)
-        (child,) = set(psutil.Process().children()) - before
+        while not children():  # or the time of this test is over
+            await asyncio.sleep(0.05)
+        (child,) = children()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -1,6 +1,7 @@
 """One hub at a time for one folder; a hub that was killed is in nobody's way."""
 
 import os
+import secrets
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -8,15 +9,18 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from hubs import ROOT, write_course
+from patience import PATIENCE
 
 from tilelab.grading.errors import GradingError
 
-HOLD = """
+#: Of this run alone: by its mark everything on a machine is found that a hub started, and is ended.
+MARK = secrets.token_hex(8)
+HOLD = f"""
 import sys, time
 from pathlib import Path
 from deployment import read_deployment
 from only_one import hold
-hold(read_deployment(Path(sys.argv[1])), "its-mark")
+hold(read_deployment(Path(sys.argv[1])), "{MARK}")
 print("held", flush=True)
 time.sleep(300)
 """
@@ -66,11 +70,11 @@ def test_what_a_killed_hub_left_behind_is_ended_before_the_next_one_starts(of, m
     assert not psutil.pid_exists(first.pid)
     left, foreign = (
         subprocess.Popen(["sleep", "300"], env={"PATH": os.environ["PATH"], "TILELAB_HUB": mark})
-        for mark in ("its-mark", "anothers")
+        for mark in (MARK, f"not {MARK}")
     )
     try:
         running.make_ready(of)
-        left.wait(10)  # which fails where it still runs
+        left.wait(PATIENCE)  # which fails where it still runs
         assert foreign.poll() is None
     finally:
         for process in (left, foreign):

@@ -5,12 +5,12 @@ import secrets
 import shutil
 import signal
 import subprocess
-import time
 
 import psutil
 import pytest
 from hub_config import MARK
 from hubs import PASSWORD, words_of, write_course
+from patience import PATIENCE, until
 from running import end_all, marked
 
 from tilelab.grading.errors import GradingError
@@ -19,7 +19,7 @@ from tilelab.grading.exchange.store import Store
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("hub"),
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(shutil.which("node") is None, reason="the proxy needs node: make hub-packages"),
 ]
 
@@ -52,7 +52,7 @@ class Machine:
         children = psutil.Process(process.pid).children(recursive=True) if self.before else []
         inner = next((one for one in children if self.units[name].command[-1] in words_of(one)), None)
         os.kill(inner.pid if inner else process.pid, signal.SIGTERM)
-        process.wait(120)
+        process.wait(PATIENCE)
 
     def end(self):
         """End everything, whatever a test left in the middle."""
@@ -60,14 +60,6 @@ class Machine:
             process.kill()
             process.wait()
         end_all(marked(self.mark))
-
-
-def until(condition, seconds=240):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.3)
-    return found
 
 
 @pytest.fixture
@@ -108,11 +100,11 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     base = f"{machine.of.at('proxy')}/"
     for name in ("tiles-proxy", "tiles-exchange", "tiles-hub"):
         machine.start(name)
-    until(lambda: answers(f"{base}hub/health") and answers(f"{base}services/exchange/health"))
+    assert until(lambda: answers(f"{base}hub/health") and answers(f"{base}services/exchange/health"))
     ada = Visitor(base, "ada", PASSWORD)
     asked = {"profile": "gpu", "device": 7}  # a device is not theirs to choose
     assert ada.ask("POST", "users/ada/server", json=asked).status_code in (201, 202)
-    until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
+    assert until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
     exchange = ada.exchange()
     gus, ben = Visitor(base, "gus", PASSWORD).exchange(), Visitor(base, "ben", PASSWORD).exchange()
     first = exchange.submit("exercises", {"exercise_1.ipynb": b"{}"})
@@ -130,9 +122,9 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     assert answers(f"{base}services/exchange/health"), "and to the exchange"
     change(machine.of.file, {'graders = ["gus"]': "", '["ada", "ben"]': '["ada", "gus"]'})
     machine.start("tiles-hub")
-    until(lambda: answers(f"{base}hub/health"))
+    assert until(lambda: answers(f"{base}hub/health"))
     assert servers(machine) == pid, "it is the same server"
-    until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
+    assert until(lambda: ada.ask("GET", "users/ada").json()["servers"].get("", {}).get("ready"))
     assert exchange.submissions() == [first], "her token still counts"
     learning = Visitor(base, "gus", PASSWORD)
     refused = learning.ask("POST", "users/gus/server", json={"profile": "gpu"})
@@ -148,7 +140,7 @@ def test_a_hub_restarts_and_nobodys_work_ends(machine):
     with pytest.raises(GradingError, match="may not log in"):
         Visitor(base, "ben", PASSWORD)
     assert ada.ask("DELETE", "users/ada/server").status_code in (202, 204)
-    until(lambda: not servers(machine))
+    assert until(lambda: not servers(machine))
 
 
 def change(file, changes):

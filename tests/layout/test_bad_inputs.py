@@ -2,7 +2,6 @@
 
 import inspect
 import random
-import time
 
 import layout_reference as ref
 import pytest
@@ -162,7 +161,8 @@ def text(rng):
 
 
 @pytest.mark.slow
-def test_ten_seconds_of_junk_raise_nothing_but_layout_errors():
+def test_junk_raises_nothing_but_layout_errors():
+    """60,000 calls."""
     rng, made, refused = random.Random(11), 0, 0
     functions = [
         lambda: Layout.parse(text(rng)),
@@ -190,14 +190,13 @@ def test_ten_seconds_of_junk_raise_nothing_but_layout_errors():
         lambda: tl.upcast(A, junk(rng)),
         lambda: tl.ceil_div(junk(rng), junk(rng)),
     ]
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
+    for _ in range(2_500):
         for function in functions:
             _, error = ref.attempt(function)
             made, refused = made + (error is None), refused + (error is not None)
             assert "\n" not in str(error)
-    assert made > 100
-    assert refused > 100
+    assert made > 10_000
+    assert refused > 10_000
 
 
 def takes(function, arguments):

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
 import pytest
+from patience import until
 
 from tilelab.cudacpp.device import gpu_missing
 
@@ -107,32 +107,26 @@ def test_a_step_that_fails_stops_no_other(renew, tmp_path, capsys):
 def test_a_step_that_takes_too_long_is_killed_with_its_children(renew, tmp_path, capsys):
     child = "import subprocess, sys; print(subprocess.Popen(['sleep', '300']).pid, flush=True); "
     steps = [
-        step(renew, "hangs", child + "__import__('time').sleep(300)", seconds=2.0),
+        step(renew, "hangs", child + "__import__('time').sleep(300)", seconds=5.0),
         step(renew, "leaves", child),  # a child that is left behind holds the GPU too
         step(renew, "next", "pass"),
     ]
-    start = time.monotonic()
     assert not renew.run_all(steps, tmp_path, tmp_path, "h200", float("inf"))
-    assert time.monotonic() - start < 60
     lines = capsys.readouterr().out.splitlines()
-    assert "took too long: killed after the 2 s of this step" in lines[0]
+    assert "took too long: killed after the 5 s of this step" in lines[0]
     assert lines[1].endswith("exit 0")
     assert lines[2].endswith("exit 0")
     for name in ("hangs", "leaves"):
-        assert not running(int((tmp_path / f"{name}.log").read_text()))
+        child = int((tmp_path / f"{name}.log").read_text())
+        assert until(lambda child=child: not running(child))
 
 
 def running(pid):
     """Whether a process still does anything; what was killed and not yet collected does not."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return False
-        if state == "Z":
-            return False
-        time.sleep(0.1)
-    return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_what_is_beyond_the_budget_is_said_to_be_skipped(renew, tmp_path, capsys):

@@ -1,31 +1,23 @@
 """A report in Chromium: the line, the heat map and the slider, without a kernel behind them."""
 
-import shutil
-
 import numpy as np
 import pytest
 from test_report import conflict_report, eight_ways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 
 
 @pytest.fixture
-def page(tmp_path):
-    from playwright.sync_api import sync_playwright
-
+def page(tmp_path, chromium):
     path = tmp_path / "report.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{conflict_report()._repr_html_()}</body>")
-    with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        opened = browser.new_page(viewport={"width": 900, "height": 900})
-        problems = []
-        opened.on("pageerror", lambda error: problems.append(str(error)))
-        opened.goto(path.as_uri())
-        yield opened
-        assert not problems
-        browser.close()
+    opened = chromium.new_page(viewport={"width": 900, "height": 900})
+    problems = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.goto(path.as_uri())
+    yield opened
+    opened.close()
+    assert not problems
 
 
 def test_line_heat_map_and_slider(page):
