@@ -23,6 +23,8 @@ from pathlib import Path
 from tilelab.grading.sandbox.limits import Limits
 
 PREFIX = "tilelab-"
+#: How long a busy machine may take to clear away processes that were killed, their memory with them.
+CLEARED_SECONDS = 10
 _serial = count()
 
 
@@ -86,17 +88,17 @@ class Group:
                 time.sleep(0.005)
 
     def close(self) -> None:
-        """Remove the group, which must have ended."""
+        """Remove the group, which must have ended; the kernel refuses until the last process is cleared away."""
+        latest = time.monotonic() + CLEARED_SECONDS
         for folder in self.folders:
-            for attempt in range(30):
+            pause = 0.001
+            while folder.exists():
                 try:
                     folder.rmdir()
-                except FileNotFoundError:
-                    break
                 except OSError:
-                    time.sleep(0.001 * (attempt + 1))
-                else:
-                    break
+                    if time.monotonic() > latest:
+                        break
+                    time.sleep(pause := min(2 * pause, 0.1))
         self.folders = []
 
 
