@@ -29,7 +29,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError, SAWarning
 from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.evaluate import Evaluated
+from tilelab.grading.evaluate import Evaluated, read_graded
 from tilelab.grading.inert import FILES_TO_SHOW
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
 from tilelab.grading.sandbox.files import plain_files
@@ -280,7 +280,9 @@ class Ledger:
         if submission.timestamp != handed_in_at(folder)[0]:
             return False
         for file in folder.glob("*.ipynb"):
-            for cell in nbformat.read(file, 4).cells:
+            if (nb := read_graded(file)) is None:
+                return False
+            for cell in nb.cells:
                 if not utils.is_grade(cell):
                     continue
                 name = cell.metadata.nbgrader["grade_id"]
