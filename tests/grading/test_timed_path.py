@@ -286,6 +286,22 @@ def test_a_submission_that_is_gone_is_said(course, tmp_path):
     assert settled["ben"].decided
 
 
+def test_an_import_that_finds_the_disk_full_changes_nothing_and_says_so_once(course, tmp_path, monkeypatch):
+    calibrate(course)
+    file, before = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl"), grades(course)
+
+    def full(source, target, **_):
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
+        code, said = invoke("jobs", "import", file, "--course", course.root)
+    said = " ".join(said.split())
+    assert (code, "nothing was changed: [Errno 28] No space left on device" in said) == (1, True), said
+    assert said.count("No space left") == 1
+    assert grades(course) == before
+
+
 def test_an_import_into_a_gradebook_that_lost_its_grades_says_so(course, tmp_path):
     calibrate(course)
     file = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")

@@ -305,7 +305,8 @@ class Ledger:
             words = getattr(error, "orig", None) or error
             raise GradingError(f"the gradebook cannot be used, and was not changed: {words}") from error
         except OSError as error:
-            raise GradingError(f"the graded notebooks cannot be written, and nothing was changed: {error}") from error
+            words = error.args[0][0][2] if isinstance(error, shutil.Error) else error  # of a folder's files the first
+            raise GradingError(f"the graded notebooks cannot be written, and nothing was changed: {words}") from error
 
 
 @contextmanager
