@@ -228,6 +228,13 @@ __device__ float keep(const float* p) {
     Trick(0, "a file of the judge's machine", REFUSED, '#include "/etc/passwd"\n' + kernel(), words="a kernel may include"),
     Trick(0, "a file of the judge's machine, by a macro", REFUSED, '#define F "/etc/passwd"\n#include F\n' + kernel(),
           words="a kernel may include"),
+    Trick(0, "asks whether a file is on the judge's machine, by a name put together", REFUSED,
+          '#define ASK(a, b) a##b\nstatic_assert(ASK(__has_, include)("/etc/passwd"), "no");\n' + kernel(),
+          words="asks for files"),
+    Trick(0, "a source that ends in its middle for a compiler", REFUSED, kernel() + "\0" + bare(""), words="is no text"),
+    Trick(0, "gives what others left in shared memory, of which it asks for much", REFUSED, bare(
+        "extern __shared__ float left[]; if (inside) C[row * N + col] = left[(row * N + col) % 25600];"),
+        {**TILES, "shared": 102400}, words=WRONG),
     Trick(0, "reads far outside its arrays", REFUSED, kernel(
         value=f"acc + ({LARGE} ? A[(long long)1 << 36] : 0.0f)"), words=f"{FAULT}|nan|wrong"),
     Trick(0, "never ends", REFUSED, kernel(start=f"if ({LARGE}) while (*(volatile float*)A != 12345.0f) {{}}"),

@@ -252,6 +252,56 @@ def test_a_graded_notebook_that_cannot_be_read_costs_nobody_else_anything(course
     assert "cannot be read: grade it again" in settled[0].words
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 100_000], ids=lambda text: text[:9])
+def test_a_graded_notebook_that_cannot_be_read_is_graded_anew(course, text):
+    before = grades(course)
+    damaged = course.root / "autograded" / "ada" / "practice" / "practice_1.ipynb"
+    damaged.chmod(0o644)
+    damaged.write_text(text)
+    assert {one.student: one.score for one in course.results("practice")} == {"ada": 6, "ben": 2}
+    done = {one.student: (one.status, one.score) for one in course.grade_all("practice", ["ada", "ben"], workers=1)}
+    assert done == {"ada": ("graded", 6), "ben": ("kept", 2)}
+    assert grades(course) == before
+
+
+def test_who_is_not_in_the_gradebook_any_more_is_graded_anew(course, tmp_path):
+    before = grades(course)
+    file = as_if_measured(Pending(course).export("practice", ["ben"]), tmp_path / "r.jsonl")
+    with course.gradebook() as gradebook:
+        gradebook.remove_student("ben")
+    assert [one.words for one in Pending(course).settle(file)] == [
+        "the gradebook has no grade of it: grade it, and export again"
+    ]
+    done = {one.student: (one.status, one.score) for one in course.grade_all("practice", ["ada", "ben"], workers=1)}
+    assert done == {"ada": ("kept", 6), "ben": ("graded", 2)}
+    assert grades(course) == before
+
+
+def test_a_submission_that_is_gone_is_said(course, tmp_path):
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    shutil.rmtree(course.root / "submitted" / "ada")
+    settled = {one.student: one for one in Pending(course).settle(file)}
+    assert settled["ada"].words == "what was handed in is gone"
+    assert settled["ben"].decided
+
+
+def test_an_import_that_finds_the_disk_full_changes_nothing_and_says_so_once(course, tmp_path, monkeypatch):
+    calibrate(course)
+    file, before = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl"), grades(course)
+
+    def full(source, target, **_):
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
+        code, said = invoke("jobs", "import", file, "--course", course.root)
+    said = " ".join(said.split())
+    assert (code, "nothing was changed: [Errno 28] No space left on device" in said) == (1, True), said
+    assert said.count("No space left") == 1
+    assert grades(course) == before
+
+
 def test_an_import_into_a_gradebook_that_lost_its_grades_says_so(course, tmp_path):
     calibrate(course)
     file = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")
@@ -527,6 +577,23 @@ def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monke
     assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 
+def test_a_process_that_compares_and_is_lost_costs_one_measurement_alone(emulated, monkeypatch):
+    """As where a kernel takes so much of the device's memory that nothing else has room."""
+    from tilelab.grading.timed import conductor as module
+
+    whole, asked = module.Companion.ask, []
+
+    def lost(companion, question, *more, **options):
+        if companion is emulated._comparer and not asked:
+            asked.append(os.kill(companion.pid, signal.SIGKILL))
+        return whole(companion, question, *more, **options)
+
+    monkeypatch.setattr(module.Companion, "ask", lost)
+    found = emulated.measure(wanted(TILED))
+    assert (found.outcome, "the process that compares is lost" in found.words) == ("undecided", True), found.words
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
 def test_a_sandbox_does_not_sweep_away_the_folder_of_a_run(emulated, monkeypatch):
     """Whatever else is graded on the machine meanwhile, and however long it takes."""
     from tilelab.cudacpp.processes import Task
@@ -630,6 +697,17 @@ def test_two_runs_of_one_bundle_take_turns(tmp_path):
 def test_a_bundle_without_jobs_is_run_at_once(tmp_path):
     write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), tmp_path / "b.json")
     assert invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")[0] == 0
+
+
+def test_a_run_beside_the_results_of_an_earlier_export_says_how_to_go_on(tmp_path):
+    first, second = (make_bundle(b"k" * 32, [("practice_1_timed", wanted(TILED))], Thresholds({})) for _ in range(2))
+    write_bundle(second, tmp_path / "b.json")
+    as_if_measured(first, tmp_path / "b.results.jsonl")
+    before = (tmp_path / "b.results.jsonl").read_bytes()
+    code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")
+    said = " ".join(said.split())
+    assert (code, "another bundle" in said, "Move the file away, or name another with --out" in said) == (1, True, True)
+    assert (tmp_path / "b.results.jsonl").read_bytes() == before
 
 
 def test_results_cannot_be_written_over_a_bundle_or_nowhere(tmp_path):

@@ -233,6 +233,11 @@ def test_lower_precision_and_a_step_left_out_are_wrong_with_a_margin_of_three(K,
         'asm(".inc" "lude \\"/etc/passwd\\"");',
         "// \ud800",
         "#" + "/**/" * 200_000 + "include <x>",
+        "#define P(a, b) a##b\n#if P(__has_, include)(</etc/passwd>)\n#endif",
+        '#define P(a, b) a%:%:b\nstatic_assert(P(__h, as_include)("/etc/passwd"));',
+        "#define P(a, b) a#\\\n#b\nstatic_assert(P(P(__has, _emb), ed)(</etc/passwd>));",
+        '#define P(a, b) a##b\nP(_Prag, ma)("GCC dependency \\"/etc/passwd\\"")',
+        "// \0\n",
     ],
     ids=lambda source: ascii(source[:40]),
 )
@@ -243,6 +248,7 @@ def test_a_source_cannot_ask_for_files_of_the_machine(source):
 def test_a_source_may_include_what_kernels_include():
     assert cubin.files_fault('#define UNROLLED _Pragma("unroll 4")\n#pragma unroll\n') == ""
     assert cubin.files_fault("#include <cuda_pipeline.h>  // copies\n  #  include <mma.h>\n#define X 1\n") == ""
+    assert cubin.files_fault("#define SUM(n) acc##n += __shfl_xor_sync(~0u, acc##n, 1)\n#if TILE == 16\n#endif\n") == ""
 
 
 @pytest.mark.parametrize(
@@ -306,6 +312,9 @@ def test_a_calibrated_device_is_written_below_the_line_and_read_again(tmp_path):
         (3, r"\[p_timed\] needs shape"),
         ({**PART, "shape": [1, 2]}, r"\[p_timed\] needs shape"),
         ({**PART, "shape": [0, 1, 2]}, r"\[p_timed\] needs shape"),
+        ({**PART, "shape": [1 << 20, 1, 2]}, "whole numbers from 1 to 1,048,575"),
+        ({**PART, "shape": [True, True, True]}, r"\[p_timed\] needs shape"),
+        ({**PART, "against": "tiled_16"}, "compares 'tiled_16' with itself"),
         ({**PART, "own": 3}, r"\[p_timed\] needs shape"),
         ({**PART, "own": "fast"}, "names the kernel 'fast'; the course has naive_uncoalesced"),
         ({**PART, "full": 1.1, "half": 1.3}, "half < full"),
@@ -316,7 +325,7 @@ def test_a_calibrated_device_is_written_below_the_line_and_read_again(tmp_path):
         ({**PART, "half": 1.0}, "half < full"),
         ({**PART, "within": 0.3}, "either full, half and gain, or within"),
         ({name: PART[name] for name in ("shape", "own", "against")}, "either full, half and gain, or within"),
-        ({"shape": [1, 2, 3], "own": "naive", "against": "naive", "within": 2}, "0 < within < 1"),
+        ({"shape": [1, 2, 3], "own": "tiled_16", "against": "naive", "within": 2}, "0 < within < 1"),
     ],
 )
 def test_thresholds_that_cannot_be_meant_are_refused(part, words):
@@ -353,7 +362,9 @@ def test_a_thresholds_file_that_is_none_is_refused(tmp_path, text):
         read_thresholds(tmp_path / "thresholds.toml")
 
 
-@pytest.mark.parametrize("moved", ["[late]\nshape = [1, 2, 3]\nown = 'naive'\nagainst = 'naive'\nwithin = 0.3\n", ""])
+@pytest.mark.parametrize(
+    "moved", ["[late]\nshape = [1, 2, 3]\nown = 'tiled_16'\nagainst = 'naive'\nwithin = 0.3\n", ""]
+)
 def test_calibrating_loses_nothing_that_stands_in_the_wrong_place(tmp_path, moved):
     file = tmp_path / "thresholds.toml"
     text = THRESHOLDS.read_text()
@@ -533,7 +544,24 @@ def test_results_come_back_as_they_were_measured(bundle, tmp_path):
     assert list(read_results(file, key, bundle.number)[WANTED.digest].samples) == list(found.samples)
 
 
-@pytest.mark.parametrize("end", ["", "\r\n", "\n"])
+def test_what_decides_is_not_hidden_by_what_does_not(bundle, tmp_path):
+    """Results of several runs in one file: on a GPU, on one that was busy, and on a CPU."""
+    good, new = measured(0.3, 0.42), measured(0.3, 0.5)
+    busy, cpu = measured(1, 2, "undecided", "the device is shared"), measured(1, 2, emulated=True)
+    file = tmp_path / "results.jsonl"
+    for lines, kept in (
+        ([busy, good], good),
+        ([good, busy, cpu], good),
+        ([cpu, busy], busy),
+        ([good, new], new),
+        ([measured(1, 2, "refused", "is nan"), cpu], measured(1, 2, "refused", "is nan")),
+    ):
+        file.write_text("\n".join(result_line(bundle, WANTED.digest, one) for one in lines))
+        assert read_results(file, bundle.key, bundle.number) == {WANTED.digest: kept}
+        assert unverified(file) == {WANTED.digest: kept}
+
+
+@pytest.mark.parametrize("end", ["", "\r\n", "\n", "\n\n", "\r\n\r\n"])
 def test_a_whole_line_counts_however_it_ends(bundle, tmp_path, end):
     file, found = tmp_path / "results.jsonl", measured(0.3, 0.42)
     lines = [result_line(bundle, one.digest, found).rstrip() for one in (WANTED, OTHER)]
@@ -543,7 +571,7 @@ def test_a_whole_line_counts_however_it_ends(bundle, tmp_path, end):
     with file.open("r+b", buffering=0) as out:  # and a run that goes on there keeps it
         _go_to_the_end(out)
         out.write(lines[0].encode() + b"\n")
-    assert len(file.read_text().splitlines()) == 3
+    assert len(file.read_text().split()) == len(" ".join([*lines, lines[0]]).split())
     assert set(read_results(file, bundle.key, bundle.number)) == {WANTED.digest, OTHER.digest}
 
 
@@ -608,6 +636,7 @@ TWICE = {"name": "yours", "rung": "naive"}
         {"shape": "x", "candidates": [1]},
         {"shape": [10**400, 2, 3], "candidates": [TWICE]},
         {"shape": [1, -2, 3], "candidates": [TWICE]},
+        {"shape": [True, 2, 3], "candidates": [TWICE]},
         {"shape": [1, 2, 3], "candidates": [TWICE, TWICE]},
     ],
     ids=lambda data: str(data)[:20],

@@ -166,9 +166,14 @@ def show_settled(settled: "list[Settled]", as_json: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from tilelab.cli.grade import WIDTH
+
     count = sum(one.decided for one in settled)
     table = Table("student", "part", "points", "what to know", title=f"{count} of {len(settled)} decided")
     for one in settled:
         points = f"{one.before:g} → {one.after:g}" if one.decided else "as before"
         table.add_row(*(escape(visible(text)) for text in (one.student, one.cell, points, one.words)))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    console.print(table)

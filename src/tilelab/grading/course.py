@@ -25,7 +25,7 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint
+from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint, read_graded
 from tilelab.grading.farm import Farm, kernels
 from tilelab.grading.feedback_page import is_of, marked, named, states
 from tilelab.grading.judge import Judge
@@ -421,16 +421,17 @@ class Course:
 
     def graded(self, assignment: str, students: Sequence[str], sandboxed: bool = True) -> list[str]:
         """Return those students whose submission is graded as it is now."""
-        return [student for student in students if self._is_graded(assignment, student, sandboxed)]
+        recorded = self._states(assignment, students)  # a gradebook may have been made anew, or lost a student
+        return [one for one in students if one in recorded and self._is_graded(assignment, one, sandboxed)]
 
     def _is_graded(self, assignment: str, student: str, sandboxed: bool) -> bool:
         """Tell whether what a student handed in is what was graded, and as safely."""
         now = fingerprint(self._submitted(assignment, student))
         for name in self.notebooks(assignment):
             file = self._autograded(assignment, student) / f"{name}.ipynb"
-            if not file.is_file():
+            if not file.is_file() or (nb := read_graded(file)) is None:
                 return False
-            graded = nbformat.read(file, 4).metadata.get(GRADED, {})
+            graded = nb.metadata.get(GRADED, {})
             if graded.get("submission") != now or (sandboxed and not graded.get("sandbox")):
                 return False
         return True
@@ -534,10 +535,12 @@ class Course:
 
 
 def _reports_in(file: Path) -> dict[str, dict[str, Any]]:
-    """Return what the judge wrote into one graded notebook, by grade cell."""
+    """Return what the judge wrote into one graded notebook, by grade cell; nothing for one that cannot be read."""
+    if (nb := read_graded(file)) is None:
+        return {}
     return {
         cell.metadata.nbgrader["grade_id"]: dict(output.metadata[REPORT])
-        for cell in nbformat.read(file, 4).cells
+        for cell in nb.cells
         for output in cell.get("outputs", [])
         if REPORT in output.get("metadata", {})
     }

@@ -75,6 +75,15 @@ class Evaluated:
     seconds: float
 
 
+def read_graded(file: Path) -> NotebookNode | None:
+    """Return a graded notebook, or ``None`` for one that cannot be read any more: a disk may have damaged it."""
+    try:
+        found = nbformat.read(file, 4)
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError, nbformat.ValidationError):
+        return None
+    return found if isinstance(found.get("cells"), list) else None
+
+
 def fingerprint(folder: Path) -> str:
     """Return what tells one submission from another: a digest of the names and contents of its files."""
     digest = hashlib.sha256()

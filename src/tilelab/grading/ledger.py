@@ -29,7 +29,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError, SAWarning
 from traitlets.config import Config
 
 from tilelab.grading.errors import GradingError
-from tilelab.grading.evaluate import Evaluated
+from tilelab.grading.evaluate import Evaluated, read_graded
 from tilelab.grading.inert import FILES_TO_SHOW
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
 from tilelab.grading.sandbox.files import plain_files
@@ -280,7 +280,9 @@ class Ledger:
         if submission.timestamp != handed_in_at(folder)[0]:
             return False
         for file in folder.glob("*.ipynb"):
-            for cell in nbformat.read(file, 4).cells:
+            if (nb := read_graded(file)) is None:
+                return False
+            for cell in nb.cells:
                 if not utils.is_grade(cell):
                     continue
                 name = cell.metadata.nbgrader["grade_id"]
@@ -303,7 +305,8 @@ class Ledger:
             words = getattr(error, "orig", None) or error
             raise GradingError(f"the gradebook cannot be used, and was not changed: {words}") from error
         except OSError as error:
-            raise GradingError(f"the graded notebooks cannot be written, and nothing was changed: {error}") from error
+            words = error.args[0][0][2] if isinstance(error, shutil.Error) else error  # of a folder's files the first
+            raise GradingError(f"the graded notebooks cannot be written, and nothing was changed: {words}") from error
 
 
 @contextmanager

@@ -214,6 +214,9 @@ def result_line(bundle: Bundle, wanted: str, measured: Measured) -> str:
 def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
     """Read the outcomes in a results file by the digest of what was wanted; half a line at its end does not count.
 
+    Of several outcomes of one the last counts, but none that decides nothing in place of one that does: results of two
+    runs may stand in one file, and one of them may have been on a CPU.
+
     Raises
     ------
     GradingError
@@ -224,8 +227,10 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
         lines = content[: len(content) - half_a_line(content)].decode().splitlines()
     except UnicodeDecodeError as error:
         raise GradingError(f"cannot read {str(file)!r}: {error}") from None
-    found = {}
+    found: dict[str, Measured] = {}
     for place, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
             body = json.loads(line)
             signed = str(body.pop("signature", ""))
@@ -237,8 +242,14 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
             raise GradingError(f"line {place} of {str(file)!r} belongs to another bundle: nothing of this file is used")
         if not true:
             raise GradingError(f"line {place} of {str(file)!r} was changed since it was signed: nothing is used")
-        found[str(body["wanted"])] = read_measured(body["measured"])
+        _take(found, body)
     return found
+
+
+def _take(found: dict[str, Measured], body: Mapping[str, Any]) -> None:
+    wanted, measured = str(body["wanted"]), read_measured(body["measured"])
+    if measured.decides or wanted not in found or not found[wanted].decides:
+        found[wanted] = measured
 
 
 def half_a_line(content: bytes) -> int:
@@ -263,11 +274,10 @@ def unverified(file: Path) -> dict[str, Measured]:
         The file holds no results.
     """
     number_in(file)
-    found = {}
+    found: dict[str, Measured] = {}
     for line in content_of(file).decode(errors="replace").splitlines():
         try:
-            body = json.loads(line)
-            found[str(body["wanted"])] = read_measured(body["measured"])
+            _take(found, json.loads(line))
         except (ValueError, KeyError, TypeError, RecursionError, GradingError):
             continue  # half a line, of a run that was stopped
     return found
@@ -276,7 +286,7 @@ def unverified(file: Path) -> dict[str, Measured]:
 def number_in(file: Path) -> str:
     """Return the number of the bundle that a results file says it belongs to, or raise `GradingError`."""
     try:
-        number = json.loads(content_of(file).partition(b"\n")[0])["bundle"]
+        number = json.loads(content_of(file).strip().partition(b"\n")[0])["bundle"]
         if re.fullmatch("[0-9a-f]{32}", number):
             return str(number)
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -74,6 +74,7 @@ class Conductor:
         self._known_ceilings, self._waiting = ceilings, waiting
         self._open = ExitStack()
         self._own: Companion | None = None
+        self._comparer: Companion | None = None
         self._zeros: dict[int, tuple[float, float]] = {}
 
     def __enter__(self) -> "Conductor":
@@ -101,7 +102,7 @@ class Conductor:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         """Let go of the device."""
-        for one in (self._own, getattr(self, "_comparer", None)):
+        for one in (self._own, self._comparer):
             if one is not None:
                 one.end()
         self._open.close()
@@ -165,6 +166,13 @@ class Conductor:
     def _trusted(self) -> Companion:
         assert self._own is not None
         return self._own
+
+    @property
+    def _compares(self) -> Companion:
+        """The process that compares, started again if need be."""
+        if self._comparer is None:
+            self._comparer = self._companion("comparer")
+        return self._comparer
 
     def _start_own(self) -> None:
         """Start the process of the course's own kernels, again if need be."""
@@ -317,9 +325,10 @@ class Conductor:
         self._collect(player, file)
         question = {"file": str(file), "shape": shape, "start": start, "seeds": seeds}
         try:
-            fault = self._comparer.ask(question, self._effort.patience)["fault"]
-        except Lost as lost:
-            raise GradingError(f"the comparing process is lost: {lost}") from None
+            fault = self._compares.ask(question, self._effort.patience)["fault"]
+        except Lost as lost:  # this kernel may have left it no memory: the next one finds a new process
+            self._comparer = None
+            raise Trouble(f"for {size}: the process that compares is lost: {lost}") from None
         if fault:
             raise blame(f"for {size}: {fault}")
         zero_wall, zero_outer = self._zeros[player.worker.pid]
@@ -392,6 +401,6 @@ class Conductor:
         clocks.append(state)
         if state.get("slowed"):
             raise Trouble(f"the device is not at its own speed: {', '.join(state['slowed'])}")
-        ours = {self._trusted.pid, self._comparer.pid, *(player.worker.pid for player in players)}
+        ours = {self._trusted.pid, self._compares.pid, *(player.worker.pid for player in players)}
         if extra := self._watch.others(ours):
             raise Trouble(f"the device is shared: {extra} other process{'es are' if extra > 1 else ' is'} on it")

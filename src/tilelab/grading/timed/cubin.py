@@ -36,6 +36,10 @@ _HEADER = re.compile(r"""(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:<([\w./+-]+)>|"([\w
 _OTHER_WAYS = re.compile(
     r"__has_include|__has_embed|_Pragma(?!\s*\(\s*\"unroll\b[^\"]*\"\s*\))|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
 )
+#: How a name that asks for files begins, where a macro puts it together.
+_BEGINNINGS = frozenset(
+    name[:end] for name in ("__has_include", "__has_embed", "_Pragma") for end in range(1, len(name))
+)
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,14 @@ def files_fault(source: str) -> str:
         source.encode()
     except UnicodeEncodeError:
         return "the source is no text: it has half a character in it"
+    if "\0" in source:  # a compiler would read no further
+        return "the source is no text: it has a character with the number 0 in it"
     lines = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", source).replace("??/", "\\").replace("??=", "#")
     spliced = re.sub(r"\\[ \t]*\n", "", lines).replace("%:", "#")
     if found := _OTHER_WAYS.search(re.sub(r'"\s*"', "", spliced)):  # texts beside each other are one
         return f"{found[0]!r} asks for files of the judge's machine"
+    if "##" in spliced and (begun := _BEGINNINGS.intersection(re.findall(r"\w+", spliced))):
+        return f"{min(begun)!r}, which ## may complete, asks for files of the judge's machine"
     for found in _DIRECTIVE.finditer(spliced):
         name = _HEADER.fullmatch(found[2])
         if found[1] != "include" or name is None or (name[1] or name[2]) not in HEADERS:

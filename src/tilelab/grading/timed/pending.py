@@ -19,7 +19,7 @@ from nbgrader.api import MissingEntry
 from tilelab.grading.answers import MIME, read
 from tilelab.grading.course import Course
 from tilelab.grading.errors import GradingError
-from tilelab.grading.evaluate import GRADED, fingerprint
+from tilelab.grading.evaluate import GRADED, fingerprint, read_graded
 from tilelab.grading.judge import Judge, Judged, Verdict
 from tilelab.grading.ledger import Ledger
 from tilelab.grading.nbgrader import REPORT, write
@@ -224,7 +224,9 @@ class Pending:
             return "its graded notebook is gone"
         if (nb := self._graded(file)) is None:
             return "its graded notebook cannot be read: grade it again, and export again"
-        handed_in = fingerprint(self._place("submitted_directory", assignment, student))
+        if not (submitted := self._place("submitted_directory", assignment, student)).is_dir():
+            return "what was handed in is gone"
+        handed_in = fingerprint(submitted)
         graded = str(nb.metadata.get(GRADED, {}).get("submission", ""))
         if not job["submission"] == graded == handed_in:
             return "another submission was handed in since: grade it, and export again"
@@ -238,11 +240,9 @@ class Pending:
 
     def _graded(self, file: Path) -> NotebookNode | None:
         """Return a graded notebook, or ``None`` for one that cannot be read."""
-        try:
-            return nbformat.read(file, 4)
-        except (OSError, ValueError, AttributeError, TypeError, nbformat.ValidationError):
+        if (nb := read_graded(file)) is None:
             self.unreadable.add(file)
-            return None
+        return nb
 
     def _decide(self, cell: str, answers: dict[str, Any], measured: Measured, mark: numbers.Mark | None) -> Verdict:
         settler = self._judge.settler(cell)

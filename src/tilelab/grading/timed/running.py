@@ -58,7 +58,10 @@ def run_bundle(
     emulated = which == "emulated"
     with ExitStack() as stack:
         out = stack.enter_context(_held(results, waiting))
-        found = read_results(results, bundle.key, bundle.number)
+        try:
+            found = read_results(results, bundle.key, bundle.number)
+        except GradingError as error:
+            raise GradingError(f"{error}. Move the file away, or name another with --out") from None
         done = {
             wanted: measured
             for wanted, measured in found.items()

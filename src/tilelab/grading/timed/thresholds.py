@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.timed.wanted import LARGEST_SIDE, is_shape
 from tilelab.kernels.ladder import LADDER
 
 FILE = "thresholds.toml"
@@ -130,14 +131,17 @@ def checked(said: Mapping[str, Any]) -> Thresholds:
 
 def _check_part(name: str, part: Any) -> None:
     match part:
-        case {"shape": [int(M), int(N), int(K)], "own": str(own), "against": str(against)} if min(M, N, K) > 0:
+        case {"shape": [M, N, K], "own": str(own), "against": str(against)} if is_shape(M, N, K):
             pass
         case _:
-            raise GradingError(f"{FILE}: [{name}] needs shape = [M, N, K], own and against")
+            sides = f"whole numbers from 1 to {LARGEST_SIDE - 1:,}"
+            raise GradingError(f"{FILE}: [{name}] needs shape = [M, N, K], {sides}, and own and against")
     rungs = [rung.name for rung in LADDER]
     for one in (own, against):
         if one not in rungs:
             raise GradingError(f"{FILE}: [{name}] names the kernel {one!r}; the course has {', '.join(rungs)}")
+    if own == against:
+        raise GradingError(f"{FILE}: [{name}] compares {own!r} with itself: own and against are different kernels")
     if ("full" in part) == ("within" in part):
         raise GradingError(f"{FILE}: [{name}] needs either full, half and gain, or within")
     if "full" in part and not 1 < _number(part, "half") < _number(part, "full") < _number(part, "gain") < math.inf:

@@ -94,7 +94,7 @@ def read_wanted(data: object) -> Wanted:
     """Read plain data as a wanted measurement, or raise `GradingError`: it comes from a file."""
     try:
         match data:
-            case {"shape": [int(M), int(N), int(K)], "candidates": [_, *_] as candidates} if _is_shape(M, N, K):
+            case {"shape": [int(M), int(N), int(K)], "candidates": [_, *_] as candidates} if is_shape(M, N, K):
                 read = tuple(_candidate(one) for one in candidates)
                 if len({one.name for one in read}) == len(read):
                     return Wanted((M, N, K), read)
@@ -156,6 +156,11 @@ class Measured:
         """Whether a CPU stood in for the GPU: then times say nothing."""
         return bool(self.device.get("emulated"))
 
+    @property
+    def decides(self) -> bool:
+        """Whether points can be decided by it."""
+        return self.outcome != "undecided" and not self.emulated
+
     def times(self, name: str) -> list[float]:
         """Milliseconds of one candidate, round by round.
 
@@ -190,7 +195,7 @@ def read_measured(data: object) -> Measured:
             "about": dict(about),
         } if (
             isinstance(device.get("name"), str)
-            and _is_shape(M, N, K)
+            and is_shape(M, N, K)
             and _can_be(samples, outcome == "timed")
             and _tells(about)
         ):
@@ -210,8 +215,9 @@ def _can_be(samples: list[Any], timed: bool) -> bool:
     return len(set(counts.values())) == 1 and len(samples) > 1 if samples or timed else True
 
 
-def _is_shape(*sides: int) -> bool:
-    return all(0 < side < LARGEST_SIDE for side in sides)
+def is_shape(*sides: object) -> bool:
+    """Tell whether these are sides of matrices that somebody may time."""
+    return all(type(side) is int and 0 < side < LARGEST_SIDE for side in sides)
 
 
 def _is_sample(times: object) -> bool:
