@@ -47,8 +47,9 @@ class Clock:
 class PretendGround:
     """Where a worker's kernels would run."""
 
-    def __init__(self, times, clock, faults) -> None:
-        self._times, self._clock, self._faults, self._kernels, self._name = times, clock, faults, {}, ""
+    def __init__(self, times, clock, faults, moved) -> None:
+        self._times, self._clock, self._faults, self._moved = times, clock, faults, moved
+        self._kernels, self._name = {}, ""
 
     def describe(self):
         return {"name": "NVIDIA H200", "architecture": "sm_90", "l2": 0, "cuda": "13.0", "emulated": False}
@@ -66,7 +67,8 @@ class PretendGround:
         device = self._times(source) if source else 0.002
         wall = 0.3 + device + 0.005
         self._clock.now += (wall + 0.04) / 1e3
-        return {"wall": wall, "device": device, "before": 0.3}
+        start, before = self._moved.get(source, (0.0, 0.0))
+        return {"wall": wall, "device": device - start, "before": 0.3 + before}
 
     def collect(self, file):
         pass
@@ -109,10 +111,11 @@ class PretendNvml(ModuleType):
 
 
 @contextmanager
-def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None):
+def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None):
     """Let a `Conductor` measure on a GPU that is none; yield what NVML says of it.
 
-    ``faults`` maps sources to what the driver says of them.
+    ``faults`` maps sources to what the driver says of them, ``moved`` to what a source does to its events: by how
+    many milliseconds it moves its start, and by how many it lengthens what was before.
     """
     clock, nvml, pids = Clock(), nvml or PretendNvml(), iter(range(100, 1_000_000))
     times = times or Times()
@@ -123,7 +126,9 @@ def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None):
         def __init__(self, what, *_):
             self.pid = next(pids)
             living.add(self.pid)
-            self._answer = answering(PretendGround(times, clock, faults or {})) if what.endswith("worker") else None
+            self._answer = (
+                answering(PretendGround(times, clock, faults or {}, moved or {})) if what.endswith("worker") else None
+            )
 
         def ask(self, question, seconds, eager=False):
             return self._answer(question) if self._answer else {"fault": ""}

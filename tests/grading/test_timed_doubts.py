@@ -10,7 +10,7 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed import watch
 from tilelab.grading.timed.bundle import make_bundle
 from tilelab.grading.timed.calibrate import calibrate, spread
-from tilelab.grading.timed.conductor import OWN_CALLS, Conductor
+from tilelab.grading.timed.conductor import LATE, OWN_CALLS, Conductor
 from tilelab.grading.timed.doubts import doubt, floor
 from tilelab.grading.timed.enough import Effort, enough, hopeless
 from tilelab.grading.timed.players import Trouble
@@ -38,6 +38,22 @@ def own_lock(monkeypatch, tmp_path):
 def nvml(monkeypatch):
     with pretend_gpu(monkeypatch) as said:
         yield said
+
+
+# ---- events that a kernel moves
+
+
+@pytest.mark.parametrize("moved", [0.005, 0.02, 0.1, 0.25])
+def test_a_kernel_that_moves_its_start_gains_next_to_nothing(monkeypatch, moved):
+    """And one that moves where its process starts to wait as well gains no more than the wall overlooks."""
+    with pretend_gpu(monkeypatch, moved={MINE: (moved, moved)}), Conductor("0") as conductor:
+        found = conductor.measure(WANTED)
+    assert found.outcome == "timed"
+    assert found.gain(OVER).value < 0.433 / (0.2805 - 1.5 * LATE)
+    with pretend_gpu(monkeypatch, moved={MINE: (moved, 0.0)}), Conductor("0") as conductor:
+        found = conductor.measure(WANTED)
+    assert found.gain(OVER).value < 0.433 / (0.2805 - 0.04)
+    assert bool(found.about["disagreements"]) == (moved > 0.03)
 
 
 # ---- a device that is slowed down or shared

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import fmean, median
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilelab.cudacpp.errors import CudaError
 from tilelab.grading.errors import GradingError
@@ -45,6 +45,17 @@ NAME = "matmul"
 #: Calls of each of the course's own kernels in a round; their mean is its sample. The naive one has two speeds, 5 %
 #: apart, from call to call: a median of single calls would be now nearer to the one, now to the other.
 OWN_CALLS = 3
+#: Milliseconds that a learner's kernel may start later than an idle one. What is later counts as its own time: events
+#: lie in memory that a kernel might write, and one that moved its start would shorten its time by every clock.
+LATE = 0.01
+
+
+class Zero(NamedTuple):
+    """Milliseconds of a kernel that does nothing: until it starts, and around it by its process's clock and by ours."""
+
+    before: float
+    wall: float
+    outer: float
 
 
 class Conductor:
@@ -75,7 +86,7 @@ class Conductor:
         self._open = ExitStack()
         self._own: Companion | None = None
         self._comparer: Companion | None = None
-        self._zeros: dict[int, tuple[float, float]] = {}
+        self._zeros: dict[int, Zero] = {}
 
     def __enter__(self) -> "Conductor":
         """Take the device."""
@@ -285,14 +296,15 @@ class Conductor:
 
     def _zero(self, worker: Companion) -> None:
         """Learn what starting and waiting cost by a worker's clock and by ours, with a kernel that does nothing."""
-        walls, outers = [], []
+        befores, walls, outers = [], [], []
         for _ in range(1 if self._emulated else 9):
             self._ask(worker, {"do": "prepare", "name": ""})
             began = _now()
             told = self._ask(worker, {"do": "go"}, self._effort.launch, eager=True)
             outers.append((_now() - began) * 1e3 - told["before"] - told["device"])
             walls.append(told["wall"] - told["before"] - told["device"])
-        self._zeros[worker.pid] = median(walls), median(outers)
+            befores.append(told["before"])
+        self._zeros[worker.pid] = Zero(median(befores), median(walls), median(outers))
 
     def _call(self, player: "Player", shape: Shape) -> list[float]:
         """Call a kernel once on fresh inputs, compare all that it wrote, and return its sample.
@@ -331,9 +343,10 @@ class Conductor:
             raise Trouble(f"for {size}: the process that compares is lost: {lost}") from None
         if fault:
             raise blame(f"for {size}: {fault}")
-        zero_wall, zero_outer = self._zeros[player.worker.pid]
-        before = told["before"]
-        return [told["wall"] - before - zero_wall, told["device"], outer - before - zero_outer]
+        zero = self._zeros[player.worker.pid]
+        late = max(0.0, told["before"] - zero.before - LATE) if player.candidate.handed_in else 0.0
+        before = told["before"] - late
+        return [told["wall"] - before - zero.wall, told["device"] + late, outer - before - zero.outer]
 
     def _room_for(self, shape: Shape, size: str) -> Path:
         """Return the file that arenas of a shape go to: one for each, so that its pages stay where they are."""
