@@ -154,6 +154,9 @@ def _word(
         else:
             between = "nothing that orders the two blocks"
             mend = "blocks run in no order: let each write its own elements, or use atomics alone"
+        if f["other_block"] == f["block"] and other == line:
+            turns = "put __syncthreads() between the turns of a loop"
+            mend = f"let each thread write elements of its own, use an atomic, or {turns}"
         if "atomicCAS" in source:
             lock = "let both hold the same lock, from the atomicCAS that takes it to the atomicExch that gives it back"
             mend = f"{lock}; or {mend}"
@@ -192,7 +195,10 @@ def _word(
             f"{where} that the launch gives it: Kernel(…, shared=bytes) gives more, and kernel.check(…) names the line"
         )
     if kind == "bounds":
-        return f"{thread} {does[f['access']]} {place}, outside its {length}: guard the access with a bounds check"
+        mend = "guard the access with a bounds check"
+        if f.get("array") == "dynamic shared memory":
+            mend += ", or give the launch more: Kernel(…, shared=bytes)"
+        return f"{thread} {does[f['access']]} {place}, outside its {length}: {mend}"
     if kind == "index":
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
     if kind == "absent":

@@ -24,6 +24,12 @@ _UNEMULATED = (
         "__pipeline_memcpy_async of <cuda_pipeline_primitives.h> is emulated, and so is __syncthreads()",
     ),
     (r"\bcute\b|\bcutlass\b", "CuTe", 'it needs a GPU, the CuTe headers and Kernel(…, backend="nvcc")'),
+    (
+        r"<(?:cub|thrust)/|\b(?:cub|thrust)::",
+        "the libraries CUB and Thrust",
+        "write the scan, sort or sum in the kernel, or give it arrays on a GPU",
+    ),
+    (r"\bcurand", "cuRAND", "give the kernel an array of random numbers, or write a small generator in the source"),
     (r"torch/|\btorch::|\bat::", "PyTorch host code", "give Kernel the __global__ function alone"),
     (
         r"<iostream>|\bstd::(?:cout|cerr|endl)\b",

@@ -36,7 +36,7 @@ void operator delete(void* p, size_t) noexcept { free(p); }
 void operator delete[](void* p, size_t) noexcept { free(p); }
 
 // ---- fibres
-enum State { READY, AT_BARRIER, AT_WARP, DONE };
+enum State { READY, AT_BARRIER, AT_WARP, AT_ACTIVE, DONE };
 struct Copy { void* to; const void* from; size_t bytes, zeros; const void* code; unsigned group; };
 struct Fibre {
     Thread where;
@@ -45,7 +45,7 @@ struct Fibre {
     State state;
     At at;
     int vote, predicate;
-    unsigned mask;
+    unsigned mask, waited;
     uint64_t value;
     // Asynchronous copies, oldest first; a commit closes a group.
     unsigned copy_count, groups;
@@ -126,12 +126,12 @@ extern "C" const Warp* tilelab_warp(At at, unsigned mask, uint64_t value) {
     return &warps[fibre_number() / 32];
 }
 
-extern "C" unsigned tilelab_active() {
-    const unsigned warp = fibre_number() / 32;
-    unsigned mask = 0;
-    for (unsigned lane = 0; lane < lanes_of(warp); ++lane)
-        if (fibres[warp * 32 + lane].state != DONE) mask |= 1u << lane;
-    return mask;
+// Active together are the lanes that come to one place: each waits until no other of its warp can come any more.
+extern "C" unsigned tilelab_active(At at) {
+    Fibre* f = fibre_now;
+    f->state = AT_ACTIVE, f->at = at, f->waited = 0;
+    resume_scheduler();
+    return f->mask;
 }
 
 // Behind every atomic it is the others' turn: some may wait for just this one, and who is not kept away may come between.
@@ -267,6 +267,25 @@ static bool release_warp(unsigned warp) {
     return false;
 }
 
+// Lanes that go on and on may be waiting for just these, at a lock for one.
+static const unsigned LONG = 1000;  // turns
+static bool release_active(unsigned warp) {
+    Fibre* f = fibres + warp * 32;
+    const unsigned lanes = lanes_of(warp);
+    bool others = false, any = false;
+    for (unsigned lane = 0; lane < lanes; ++lane) others |= f[lane].state == READY;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        if (f[lane].state != AT_ACTIVE || (others && ++f[lane].waited < LONG)) continue;
+        unsigned mask = 0;
+        for (unsigned i = lane; i < lanes; ++i)
+            if (f[i].state == AT_ACTIVE && same(f[i].at, f[lane].at)) mask |= 1u << i;
+        for (unsigned i = lane; i < lanes; ++i)
+            if (mask >> i & 1) f[i].mask = mask, f[i].state = READY;
+        any = true;
+    }
+    return any;
+}
+
 static void release_barrier() {
     const Fibre* first = fibres;
     while (first->state != AT_BARRIER) ++first;
@@ -340,7 +359,7 @@ static void run_block(Index block) {
             resume(&f);
             ran = true;
         }
-        for (unsigned warp = 0; warp * 32 < thread_count; ++warp) ran |= release_warp(warp);
+        for (unsigned warp = 0; warp * 32 < thread_count; ++warp) ran |= release_warp(warp) || release_active(warp);
         for (unsigned i = 0; i < thread_count; ++i) alive |= fibres[i].state != DONE;
         if (!alive) break;
         if (!ran) {
