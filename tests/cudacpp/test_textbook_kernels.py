@@ -206,3 +206,51 @@ def test_dynamic_shared_memory_that_is_too_short_may_be_given_more():
         KernelFault, match=r"line 3: .*\n.*outside its 0 bytes: guard .* or give the launch more: Kernel\("
     ):
         Kernel(source, "k", block=32).check(np.zeros(32, np.float32))
+
+
+TWO_NAMES = """__global__ void k(const float* a, float* b) {
+  extern __shared__ float As[];
+  extern __shared__ float Bs[];
+  int t = threadIdx.x;
+  As[t] = a[t];
+  BETWEEN
+  Bs[t] = 2 * a[t];
+  __syncthreads();
+  b[t] = As[31 - t] + Bs[t];
+}"""
+
+
+def test_two_names_of_dynamic_shared_memory_are_one_array():
+    """No race, for each thread writes its own element twice; the result is wrong on a GPU too."""
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    kernel = Kernel(TWO_NAMES.replace("BETWEEN", ""), "k", block=32, shared=256)
+    with pytest.raises(
+        KernelFault, match=r"line 7: .*\n.* over what it wrote to As at line 5 .*: As and Bs start at"
+    ) as caught:
+        kernel.check(a, b)
+    assert [one.kind for one in caught.value.findings] == ["overlap"]
+    kernel(a, b)
+    assert list(b) == [2 * (31 - t) + 2 * t for t in range(32)]
+
+
+@pytest.mark.parametrize("between", ["__syncthreads();", "As[t] = 1; __syncthreads();"])
+def test_one_memory_may_be_used_twice(between):
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    Kernel(TWO_NAMES.replace("BETWEEN", between), "k", block=32, shared=256).check(a, b)
+
+
+def test_two_names_for_two_parts_of_one_array():
+    source = """__global__ void k(const float* a, float* b) {
+  extern __shared__ float4 wide[];
+  extern __shared__ float s[];
+  int t = threadIdx.x;
+  s[t] = 0;
+  s[t] = a[t];
+  __syncthreads();
+  if (t < 8) wide[t + 8] = wide[t];
+  __syncthreads();
+  b[t] = s[t + 32];
+}"""
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    Kernel(source, "k", block=32, shared=256).check(a, b)
+    assert list(b) == list(range(32))

@@ -29,6 +29,7 @@ struct Record {
     Access plain_write;  // the last one that was no atomic, where atomics came after it
     Kept reads, atomics;
     uint16_t copies_to, copies_from;  // asynchronous copies under way
+    bool read;  // since the last write
 };
 // For each 4 bytes of a memory the number of their record, twice; one more where it is the first of four, one a byte.
 struct Notes {
@@ -281,6 +282,15 @@ static void touch(Record& s, const Place& place, Kind kind, const Access& now) {
         snprintf(more, sizeof more, "access=%s\tend=%s", verb[kind], s.copies_to ? "to" : "from");
         once("pending", now.code, s.copies_to ? 1 : 2, place, more);
     }
+    // Written by the same thread a moment ago and read by no other: two names that stand for the same bytes, perhaps.
+    const Access& w = s.write;
+    if (job.views && kind == WRITE && place.array == &dynamic_array && w.valid && !s.read && w.thread == now.thread &&
+        w.phase == now.phase) {
+        char more[64];
+        snprintf(more, sizeof more, "other_code=%d", w.code);
+        once("overlap", now.code, w.code, place, more);
+    }
+    s.read = kind != WRITE;
     const bool both_atomic = kind == ATOMIC && s.write.atomic;
     if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, s.write.atomic ? ATOMIC : WRITE, kind);
     else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, WRITE, kind);

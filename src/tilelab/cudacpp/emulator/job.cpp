@@ -93,6 +93,7 @@ void read_job() {
         if (is("dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
         if (is("order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
         if (is("checked")) read = fscanf(file, "%lu", &a) == 1, job.checked = a;
+        if (is("views")) read = fscanf(file, "%lu", &a) == 1, job.views = a > 1;
         if (is("seconds")) read = fscanf(file, "%lf", &job.seconds) == 1;
         if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
         if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);
