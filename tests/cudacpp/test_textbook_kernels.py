@@ -125,6 +125,12 @@ def test_numpy_has_no_bfloat16():
 
 
 WRONG = [
+    ("__global__ void k(float* x) {\n  printf(“hi”);\n}", "k", r"line 2: .*\nthe character U\+201C \(left double quot"),
+    (
+        "__global__ void k(float* x) {\n  int\N{NO-BREAK SPACE}i = 0;\n  x[i] = 1;\n}",
+        "k",
+        r"line 2: .*\nthe character U\+00A0 \(no-break space\) has no place in C\+\+: type it anew",
+    ),
     (
         "__global__ void k(float* x) {\n  /* x[1] = 0;\n  x[0] = 1;\n}\n",
         "k",
@@ -151,6 +157,21 @@ WRONG = [
             "template <int T>\n__global__ void k(float* x) {\n  x[0] = T;\n}",
             "k<float>",
             "line 2: .*\nthe arguments given in Kernel's name do not fit this template",
+        ),
+        (
+            "__global__ void k(float* x) {\n  __syncthreads;\n  x[0] = 1;\n}",
+            "k",
+            r"line 2: .*\n__syncthreads does nothing by its name alone: call it, __syncthreads\(…\)$",
+        ),
+        (
+            "__global__ void k(float* x) {\n  __synchthreads();\n  x[0] = 1;\n}",
+            "k",
+            r"line 2: .*\n__synchthreads is declared nowhere; did you mean __syncthreads\?$",
+        ),
+        (
+            "__global__ void k(float* x) {\n  x[0] = __shfl_dwn_sync(~0u, x[1], 2);\n}",
+            "k",
+            r"line 2: .*\n__shfl_dwn_sync is declared nowhere; did you mean __shfl_down_sync\?$",
         ),
         (
             "#include <cub/cub.cuh>\n__global__ void k(float* x) {\n  x[0] = 1;\n}",

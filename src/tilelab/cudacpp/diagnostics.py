@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.preprocess import without_comments
@@ -150,6 +151,10 @@ def _plainer(what: str, line: str) -> str:
             "the length of a __shared__ array has to be a constant (a number, macro, constexpr or template argument); "
             "for one that the launch decides write extern __shared__ float s[]; and Kernel(…, shared=bytes)"
         )
+    odd = re.search(r"[^\x00-\x7f]", line)
+    if odd and re.search(r"extended character|unrecognized token|\bstray\b", what):
+        name = unicodedata.name(odd[0], "no name")
+        return f"the character U+{ord(odd[0]):04X} ({name.lower()}) has no place in C++: type it anew, as plain text"
     if "no matches converting function" in what:  # only our own line takes the kernel's address
         return "the arguments given in Kernel's name do not fit this template"
     return what
