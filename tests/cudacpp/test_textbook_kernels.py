@@ -275,3 +275,30 @@ def test_two_names_for_two_parts_of_one_array():
     a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
     Kernel(source, "k", block=32, shared=256).check(a, b)
     assert list(b) == list(range(32))
+
+
+# ---- what stops a thread
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("index", ["threadIdx.x - 1", "threadIdx.x - blockDim.x"])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_an_index_below_zero_that_was_unsigned(index, dtype, checked):
+    source = f"__global__ void k({dtype}* x, const {dtype}* a) {{\n  x[threadIdx.x] = a[{index}];\n}}"
+    x = np.zeros(32, dtype.replace("float", "f4").replace("double", "f8"))
+    wrapped = 1 if index.endswith("1") else 32
+    said = rf"line 2: .*\n.* uses index {2**32 - wrapped} of a, which is -{wrapped} as an unsigned number: threadIdx"
+    with pytest.raises(KernelFault, match=said):
+        Kernel(source, "k", block=32).emulate(x, x.copy(), checked=checked)
+
+
+def test_an_index_past_a_local_array_is_no_recursion():
+    source = """__global__ void k(float* x, int n) {
+  float v[4] = {1, 2, 3, 4};
+  for (int i = 0; i < n; ++i) v[(i + n) % 4] += x[i];
+  x[threadIdx.x] = v[threadIdx.x * 1000];
+}"""
+    with pytest.raises(
+        KernelFault, match=r"line 4: .*\n.* reaches past its own local memory: keep the index of a local"
+    ):
+        Kernel(source, "k", block=32)(np.zeros(32, np.float32), 32)

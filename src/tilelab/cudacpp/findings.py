@@ -242,6 +242,17 @@ def _crash(f: dict[str, str], place: str, length: str) -> str:
     number, address = int(f["signal"]), f["address"]
     if f.get("overflow") == "1":
         return "runs out of its stack: functions that call themselves go too deep, or never end"
+    if f.get("overflow") == "2":
+        return (
+            "reaches past its own local memory: keep the index of a local array within it; kernel.check(…) tells which"
+        )
+    if f.get("wrapped"):
+        index = int(f["wrapped"])
+        return (
+            f"uses index {index} of {f['array']}, which is {index - 2**32} as an unsigned number: threadIdx, blockIdx "
+            "and blockDim are unsigned, so write (int) before them where an index may fall below 0, and guard the "
+            "access"
+        )
     if f.get("array"):
         return f"reaches for {place}, far outside its {length}: guard the access with a bounds check"
     if number == signal.SIGFPE:

@@ -382,11 +382,26 @@ static void run_block(Index block) {
 }
 
 // ---- start and end
+// Whether an address is that of a small negative index which was taken for an unsigned one.
+static bool wrapped(char* text, size_t room, const char* p) {
+    for (const Arrays* arrays : {&job.given, &job.device, &job.shared})
+        for (int i = 0; i < arrays->count; ++i) {
+            const Array& one = arrays->list[i];
+            const size_t size = one.element > 1 ? one.element : 4, index = (size_t)(p - one.begin) / size;
+            if (p < one.begin || index >> 32 || index >> 20 != 0xfff) continue;
+            snprintf(text, room, "array=%s\twrapped=%zu", one.name, index);
+            return true;
+        }
+    return false;
+}
 static void crashed(int signal, siginfo_t* info, void* context) {
     char where[160];
     describe(where, sizeof where, info->si_addr);
+    if (!where[0]) wrapped(where, sizeof where, (const char*)info->si_addr);
     const size_t in_stacks = (size_t)((char*)info->si_addr - stacks);
-    const bool overflow = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
+    const bool guard = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
+    // Below its own stack it went too deep; the guard above is that of the next one.
+    const int overflow = !guard ? 0 : fibre_now && in_stacks / STACK != fibre_number() ? 2 : 1;
     // Addresses that no load or store may have (a misaligned vector, for one) come without the address.
     finding("crash", code_offset(place_in_kernel(context)), "signal=%d\taddress=%lx\tbarred=%d\toverflow=%d\t%s", signal,
             (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, overflow, where);
