@@ -169,6 +169,11 @@ WRONG = [
             r"line 2: .*\n__synchthreads is declared nowhere; did you mean __syncthreads\?$",
         ),
         (
+            "__global__ void k(float* x) {\n  __syncthread();\n  x[0] = 1;\n}",
+            "k",
+            r"line 2: .*\n__syncthread is declared nowhere; did you mean __syncthreads\?$",
+        ),
+        (
             "__global__ void k(float* x) {\n  x[0] = __shfl_dwn_sync(~0u, x[1], 2);\n}",
             "k",
             r"line 2: .*\n__shfl_dwn_sync is declared nowhere; did you mean __shfl_down_sync\?$",
