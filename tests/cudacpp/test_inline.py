@@ -63,6 +63,26 @@ def test_a_second_try_fails_for_the_same_reason(monkeypatch, tmp_path):
             inline.load_inline("", CUDA, ["run"], arch="sm_90")
 
 
+def test_a_pytorch_that_finds_no_toolkit():
+    assert "2.13.0+cpu) is not: install one" in inline._no_toolkit("2.13.0+cpu", None)
+    assert "set CUDA_HOME to the folder" in inline._no_toolkit("2.13.0+cu130", "13.0")
+
+
+@pytest.mark.parametrize(
+    ("functions", "arch", "said"),
+    [
+        ("run", "sm_90", r"functions is 'run'; a list of names"),
+        ([], "sm_90", r"functions is \[\]; a list of names"),
+        ([3], "sm_90", r"functions is \[3\]; a list of names"),
+        (["run"], "hopper", 'arch is .hopper.; name one as nvcc does, such as "sm_90"'),
+        (["run"], 90, 'arch is 90; name one as nvcc does, such as "sm_90"'),
+    ],
+)
+def test_what_no_build_can_start_with(functions, arch, said):
+    with pytest.raises(BuildError, match=said):
+        inline.load_inline("", CUDA, functions, arch=arch)
+
+
 def test_force_builds_afresh(tools, monkeypatch):
     seen = []
 

@@ -54,6 +54,34 @@ def test_right_on_every_pair_of_odd_sides(name):
         assert verdict, f"{M}×{N}×{K}: {verdict.message}"
 
 
+#: Sizes at which published ladders were reported wrong; the long ones with sides that an emulation can take.
+REPORTED = [
+    (100, 100, 100),
+    (35, 79, 19),
+    (3, 3, 431),
+    (3, 3, 3),
+    (9, 9, 9),
+    (16, 16, 8),
+    (128, 128, 64),
+    (64, 64, 192),
+    (256, 256, 128),
+    (30_000, 4, 4),
+    (4, 4, 4093),
+]
+
+
+@needs_gcc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNELS)
+def test_right_where_other_ladders_were_reported_wrong(name):
+    for M, N, K in REPORTED:
+        if takes(name, N):
+            A, B, C = inputs(M, N, K)
+            KERNELS[name](A, B, C, M, N, K)
+            verdict = check_product(C, A, B)
+            assert verdict, f"{M}×{N}×{K}: {verdict.message}"
+
+
 @needs_gcc
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("shape", [(35, 33, 17), (17, 20, 33), (130, 68, 5)])

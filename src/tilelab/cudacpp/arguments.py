@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.cudacpp.errors import LaunchError, brief
-from tilelab.cudacpp.source import Parameter
+from tilelab.cudacpp.source import SIZES, Parameter
 
 _FORMATS = {
     "float32": "f", "float64": "d", "float16": "e", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
@@ -85,7 +85,8 @@ def _array(value: Any, parameter: Parameter) -> Array:
             "contiguous copy, or pass the base array and its strides"
         )
     if parameter.dtype and dtype != parameter.dtype:
-        raise LaunchError(f"{who} is {dtype}, but the kernel declares {parameter}, which is {parameter.dtype}")
+        mend = ": numpy has none, so pass a torch.bfloat16 tensor" if parameter.dtype == "bfloat16" else ""
+        raise LaunchError(f"{who} is {dtype}, but the kernel declares {parameter}, which is {parameter.dtype}{mend}")
     if math.prod(shape) == 0:
         raise LaunchError(f"{who} has shape {shape}: there is nothing to compute on")
     if math.prod(shape) > INDEX_LIMIT:
@@ -107,9 +108,10 @@ def _scalar(value: Any, parameter: Parameter) -> Scalar:
     if not dtype:
         raise LaunchError(
             f"{who} has type {parameter.ctype}, and what that is the text does not tell: write the type itself "
-            "(float, double, int, long long, …), or typedef … or using … in the same source"
+            "(float, double, int, long long, …), or typedef … or using … in the same source; of a struct pass the "
+            "members one by one, or an array"
         )
-    if dtype not in _FORMATS:
+    if dtype not in _FORMATS or struct.calcsize(_FORMATS[dtype]) != SIZES[parameter.ctype]:
         raise LaunchError(f"{who} has type {parameter.ctype}, which cannot be passed by value; pass a pointer")
     whole = "int" in dtype
     if whole and isinstance(plain, bool):

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.preprocess import without_comments
@@ -85,6 +86,12 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         brace = _where_a_brace_is_missing(source) if re.search(_BRACES, log) else None
         if brace:
             line, what = brace
+        if re.search(r"unterminated comment|comment unclosed", log):  # whatever it swallowed is missed, too
+            line, what = (
+                source.count("\n", 0, _unclosed_comment(source)) + 1,
+                "this /* is never closed: a */ is missing",
+            )
+        what = _plainer(what, excerpt(source, line))
         wanted = _MISSING_HEADER.search(what)
         if wanted:
             what = _remedy(next(name for name in wanted.groups() if name))
@@ -129,6 +136,28 @@ def explain(log: str, source: str, compiler: str) -> BuildError:
         (text for text in log.splitlines() if "error" in text.lower() or "undefined" in text), log.strip()[:400]
     )
     return BuildError(f"{first.strip() or 'the compiler failed without a word'} [{compiler}]", whole)
+
+
+def _unclosed_comment(source: str) -> int:
+    """Where the comment begins that the end of the source cuts off."""
+    closed = source.rfind("*/")
+    return source.find("/*", closed + 2 if closed >= 0 else 0)
+
+
+def _plainer(what: str, line: str) -> str:
+    """What a compiler says in its own terms, in a learner's."""
+    if "__shared__" in line and re.search(r"variable length array|must have a constant value", what):
+        return (
+            "the length of a __shared__ array has to be a constant (a number, macro, constexpr or template argument); "
+            "for one that the launch decides write extern __shared__ float s[]; and Kernel(…, shared=bytes)"
+        )
+    odd = re.search(r"[^\x00-\x7f]", line)
+    if odd and re.search(r"extended character|unrecognized token|\bstray\b", what):
+        name = unicodedata.name(odd[0], "no name")
+        return f"the character U+{ord(odd[0]):04X} ({name.lower()}) has no place in C++: type it anew, as plain text"
+    if "no matches converting function" in what:  # only our own line takes the kernel's address
+        return "the arguments given in Kernel's name do not fit this template"
+    return what
 
 
 def _where_the_largest_array_is(source: str, end: int) -> int:

@@ -33,6 +33,7 @@ from tilelab.cudacpp.errors import READING, KernelFault, LaunchError, brief
 from tilelab.cudacpp.findings import Finding, read_report
 from tilelab.cudacpp.host_build import Library, runtime
 from tilelab.cudacpp.processes import Limits, Task, run
+from tilelab.cudacpp.shared import dynamic_names
 from tilelab.cudacpp.source import unset_arrays
 from tilelab.hardware.limits import Capability, launch_problems
 
@@ -172,6 +173,7 @@ def _run(
     token = secrets.token_hex(16)
     lines = [
         f"checked {int(library.checked)}",
+        f"views {len(dynamic_names(source))}",
         f"token {token}",
         f"seconds {seconds:g}",
         *(f"shared {offset} {size} {name}" for name, offset, size in library.shared),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilelab.cudacpp.diagnostics import FILE
 from tilelab.cudacpp.processes import Task, run
-from tilelab.cudacpp.shared import shared_statements
+from tilelab.cudacpp.shared import dynamic_names, shared_statements
 from tilelab.cudacpp.source import SIZES, excerpt
 
 #: So many blocks may take a minute though each ends.
@@ -20,8 +20,8 @@ class Finding:
     """One fault of a kernel.
 
     ``kind`` is one of ``race``, ``unset``, ``unwritten``, ``pending``, ``bounds``, ``index``, ``misaligned``,
-    ``constant``, ``beyond``, ``absent``, ``divergence``, ``crash``, ``endless``, ``stopped``. Lines are 0 where
-    they are not known.
+    ``constant``, ``beyond``, ``absent``, ``overlap``, ``divergence``, ``crash``, ``endless``, ``stopped``. Lines are
+    0 where they are not known.
     """
 
     kind: str
@@ -95,9 +95,20 @@ def read_report(
         line = int(f.get("line", 0)) or lines.get(int(f["code"]), 0)
         other = lines.get(int(f.get("other_code", 0)), 0) or int(f.get("other", 0))
         at = f"line {line}: {excerpt(source, line)}\n" if line else ""
+        if kind == "overlap":
+            f |= _two_names(source, line, other)
+            if "name" not in f:
+                continue
         found.append(Finding(kind, line, other, at + _word(kind, f, line, other, source, block, grid)))
     indices = {one.line for one in found if one.kind == "index"}  # which say more than where the access went
     return tuple(one for one in dict.fromkeys(found) if one.kind != "bounds" or one.line not in indices)
+
+
+def _two_names(source: str, line: int, other: int) -> dict[str, str]:
+    """The names of dynamic shared memory in two lines, where each has one of its own."""
+    names = dynamic_names(source)
+    here, there = (names & set(re.findall(r"\w+", excerpt(source, number))) for number in (line, other))
+    return {"name": here.pop(), "over": there.pop()} if len(here) == len(there) == 1 and here != there else {}
 
 
 def _declared(array: str, source: str) -> tuple[str, str, str]:
@@ -154,6 +165,9 @@ def _word(
         else:
             between = "nothing that orders the two blocks"
             mend = "blocks run in no order: let each write its own elements, or use atomics alone"
+        if f["other_block"] == f["block"] and other == line:
+            turns = "put __syncthreads() between the turns of a loop"
+            mend = f"let each thread write elements of its own, use an atomic, or {turns}"
         if "atomicCAS" in source:
             lock = "let both hold the same lock, from the atomicCAS that takes it to the atomicExch that gives it back"
             mend = f"{lock}; or {mend}"
@@ -168,6 +182,13 @@ def _word(
     if kind == "unwritten":
         reads = "which no thread of the block has written: write it first, then __syncthreads()"
         return f"{thread} reads {place}, {reads}"
+    if kind == "overlap":
+        name, over = f["name"], f["over"]
+        return (
+            f"{thread} writes {name} over what it wrote to {over} at line {other} ({excerpt(source, other)}), before "
+            f"any other has read that: {over} and {name} start at the same byte, for a block has one dynamic shared "
+            "memory; declare one array, and let a pointer to the second begin behind the first"
+        )
     if kind == "pending":
         under_way = "an asynchronous copy to it" if f["end"] == "to" else "an asynchronous copy from it"
         waits = "__pipeline_wait_prior, then __syncthreads(), come first"
@@ -192,7 +213,10 @@ def _word(
             f"{where} that the launch gives it: Kernel(…, shared=bytes) gives more, and kernel.check(…) names the line"
         )
     if kind == "bounds":
-        return f"{thread} {does[f['access']]} {place}, outside its {length}: guard the access with a bounds check"
+        mend = "guard the access with a bounds check"
+        if f.get("array") == "dynamic shared memory":
+            mend += ", or give the launch more: Kernel(…, shared=bytes)"
+        return f"{thread} {does[f['access']]} {place}, outside its {length}: {mend}"
     if kind == "index":
         return f"{thread} uses index {f['index']} of an array of type {f['type']}"
     if kind == "absent":
@@ -218,6 +242,17 @@ def _crash(f: dict[str, str], place: str, length: str) -> str:
     number, address = int(f["signal"]), f["address"]
     if f.get("overflow") == "1":
         return "runs out of its stack: functions that call themselves go too deep, or never end"
+    if f.get("overflow") == "2":
+        return (
+            "reaches past its own local memory: keep the index of a local array within it; kernel.check(…) tells which"
+        )
+    if f.get("wrapped"):
+        index = int(f["wrapped"])
+        return (
+            f"uses index {index} of {f['array']}, which is {index - 2**32} as an unsigned number: threadIdx, blockIdx "
+            "and blockDim are unsigned, so write (int) before them where an index may fall below 0, and guard the "
+            "access"
+        )
     if f.get("array"):
         return f"reaches for {place}, far outside its {length}: guard the access with a bounds check"
     if number == signal.SIGFPE:

@@ -6,13 +6,14 @@ compiles PyTorch's headers; :class:`~tilelab.cudacpp.kernel.Kernel` takes under 
 """
 
 import hashlib
+import re
 import shutil
 from collections.abc import Sequence
 from typing import Any
 
 from tilelab.cudacpp import nvcc
 from tilelab.cudacpp.diagnostics import FILE, explain
-from tilelab.cudacpp.errors import BuildError
+from tilelab.cudacpp.errors import BuildError, brief
 from tilelab.cudacpp.processes import cache_folder
 
 
@@ -20,6 +21,16 @@ def module_name(cpp_source: str, cuda_source: str, flags: Sequence[str], arch: s
     """A name that changes whenever anything that goes into the build does."""
     text = "\0".join([cpp_source, cuda_source, arch, *flags])
     return f"tilelab_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _no_toolkit(version: str, cuda: str | None) -> str:
+    """Why PyTorch finds no CUDA toolkit though there is an ``nvcc``."""
+    if cuda is None:  # then it does not look for one, whatever CUDA_HOME says
+        return (
+            f"load_inline needs a PyTorch that is built for CUDA, and this one ({version}) is not: install one from "
+            "https://pytorch.org (setting CUDA_HOME does not help); Kernel needs none"
+        )
+    return "PyTorch finds no CUDA toolkit: set CUDA_HOME to the folder that holds bin/nvcc"
 
 
 def load_inline(
@@ -57,6 +68,10 @@ def load_inline(
         from torch.utils import cpp_extension
     except ImportError:
         raise BuildError("load_inline is PyTorch's: pip install torch") from None
+    if isinstance(functions, str) or not functions or not all(isinstance(name, str) for name in functions):
+        raise BuildError(f"functions is {brief(functions)}; a list of names to bind is needed, such as ['matmul']")
+    if arch is not None and not re.fullmatch(r"sm_\d{2,3}[a-z]?", str(arch)):
+        raise BuildError(f'arch is {brief(arch)}; name one as nvcc does, such as "sm_90"')
     nvcc.find()
     if shutil.which("ninja") is None:
         raise BuildError("load_inline builds with ninja, which is not installed: pip install ninja")
@@ -89,4 +104,6 @@ def load_inline(
         )
     except (RuntimeError, ImportError, OSError) as error:
         forget()
+        if "CUDA_HOME" in str(error):
+            raise BuildError(_no_toolkit(torch.__version__, torch.version.cuda)) from None
         raise explain(str(error), cuda_source, "nvcc") from None

@@ -16,6 +16,8 @@ from tilelab.cudacpp.source import DTYPES, Declaration, Parameter, declaration, 
 from tilelab.hardware.limits import Capability, HardwareError, capability
 
 BACKENDS = ("nvrtc", "nvcc")
+#: Findings that an error tells: one fault may show at many pairs of lines.
+SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -221,11 +223,13 @@ class Kernel:
         Raises
         ------
         KernelFault
-            Its text lists the findings, each with its line; ``findings`` holds them.
+            Its text lists the first findings, each with its line; ``findings`` holds them all.
         """
         findings = self.emulate(*values, checked=True, seconds=seconds).findings
         if findings:
-            raise KernelFault("\n\n".join(map(str, findings)), findings)
+            rest = len(findings) - SHOWN
+            more = [f"({rest} more; .findings of this error holds them all)"] if rest > 0 else []
+            raise KernelFault("\n\n".join([*map(str, findings[:SHOWN]), *more]), findings)
 
     def build(self, checked: bool = False) -> host_build.Library:
         """Compile for emulation now instead of at the first call."""

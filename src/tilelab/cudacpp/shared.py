@@ -86,6 +86,11 @@ def unsized_shared(source: str) -> list[Unsized]:
     return [one for statement in shared_statements(source) for one in statement.variables if isinstance(one, Unsized)]
 
 
+def dynamic_names(source: str) -> set[str]:
+    """Names under which a source takes dynamic shared memory; each of them starts at its first byte."""
+    return {one.name for one in unsized_shared(source)}
+
+
 def rewrite_shared(source: str, storage: str, write: Callable[[Unsized], str], macros: Sequence[str] = ()) -> str:
     """Put other declarations in the place of those of shared memory; lines keep their numbers.
 

@@ -1,6 +1,9 @@
 """What the emulation does not do, by the words that ask for it, each with what to do instead."""
 
+import difflib
 import re
+from functools import cache
+from pathlib import Path
 
 from tilelab.cudacpp.errors import BuildError
 
@@ -24,6 +27,12 @@ _UNEMULATED = (
         "__pipeline_memcpy_async of <cuda_pipeline_primitives.h> is emulated, and so is __syncthreads()",
     ),
     (r"\bcute\b|\bcutlass\b", "CuTe", 'it needs a GPU, the CuTe headers and Kernel(…, backend="nvcc")'),
+    (
+        r"<(?:cub|thrust)/|\b(?:cub|thrust)::",
+        "the libraries CUB and Thrust",
+        "write the scan, sort or sum in the kernel, or give it arrays on a GPU",
+    ),
+    (r"\bcurand", "cuRAND", "give the kernel an array of random numbers, or write a small generator in the source"),
     (r"torch/|\btorch::|\bat::", "PyTorch host code", "give Kernel the __global__ function alone"),
     (
         r"<iostream>|\bstd::(?:cout|cerr|endl)\b",
@@ -59,6 +68,13 @@ def why_unemulated(text: str) -> str:
     return ""
 
 
+@cache
+def _calls() -> frozenset[str]:
+    """CUDA's functions that are macros in emulation, of which a compiler therefore knows nothing."""
+    header = Path(__file__).parent / "emulator" / "include" / "tilelab_cuda.h"
+    return frozenset(re.findall(r"^#define (__[a-z]\w+|atomic\w+)\(", header.read_text(encoding="utf-8"), re.M))
+
+
 def explain_unemulated(error: BuildError, source: str) -> BuildError:
     """A build for emulation that failed: where it failed over something that is not emulated, say so first.
 
@@ -71,8 +87,15 @@ def explain_unemulated(error: BuildError, source: str) -> BuildError:
     reason = why_unemulated(re.sub(r"//.*", "", line)) or why_unemulated(what)
     unknown = re.match(r".((?:__|atomic|h2)\w+). was not declared in this scope(; did you mean .\w+.)?", what)
     if unknown and not reason:
-        nowhere = f"{unknown[1]} is declared nowhere{unknown[2] or ''}"
-        reason = f"{nowhere}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
+        calls = _calls()
+        near = difflib.get_close_matches(unknown[1], calls, 1, 0.85)
+        if unknown[1] in calls:
+            reason = f"{unknown[1]} does nothing by its name alone: call it, {unknown[1]}(…)"
+        elif near:
+            reason = f"{unknown[1]} is declared nowhere; did you mean {near[0]}?"
+        else:
+            nowhere = f"{unknown[1]} is declared nowhere{unknown[2] or ''}"
+            reason = f"{nowhere}; if it is CUDA's own, the emulation lacks it: {_ON_A_GPU}"
     if not reason:
         return error
     place = f"{head[0]}\n" if head else ""

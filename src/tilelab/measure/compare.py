@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any
 
 from tilelab.cudacpp import device
+from tilelab.cudacpp.errors import brief
 from tilelab.cudacpp.kernel import Kernel
 from tilelab.kernels.verify import fault_of_random_product
 from tilelab.measure import gpu
@@ -263,9 +264,16 @@ def compare(
 
     Raises
     ------
+    TypeError, ValueError
+        Candidates without names, or a shape that is not three whole numbers from 1 on.
     RuntimeError
         There is no GPU.
     """
+    if not isinstance(candidates, Mapping):
+        raise TypeError(f"candidates is {brief(candidates)}; give each a name, such as {{'mine': kernel}}")
+    for shape in shapes:
+        if not isinstance(shape, Sequence) or len(shape) != 3 or not all(isinstance(n, int) and n > 0 for n in shape):
+            raise ValueError(f"{brief(shape)} is no shape; give M, N and K of each, such as [(1024, 1024, 1024)]")
     library = library_products()
     before = gpu.state()
     rows: list[Row] = []

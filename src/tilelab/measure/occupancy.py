@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.cudacpp.errors import brief
+from tilelab.cudacpp.kernel import Kernel
 from tilelab.hardware.limits import WARP, Capability, capability
 from tilelab.measure.resources import resources
 
@@ -96,9 +98,13 @@ def occupancy(kernel: Any, *arguments: Any, device: str | None = None) -> Occupa
 
     Raises
     ------
+    TypeError
+        Not a Kernel.
     BuildError
         Neither a GPU nor ``nvcc`` is there to say what the kernel takes.
     """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{brief(kernel)} is no Kernel; give tilelab.cudacpp.Kernel(source, name, …) and its arguments")
     chip = capability(device or kernel.device)
     _, launch = kernel.plan(*arguments)
     used = resources(kernel, chip.name)

@@ -16,7 +16,8 @@ struct Access {
     unsigned ticks;  // of our clock, before it
     int code;          // offset in kernel.so, or minus a line
     uint16_t thread;
-    bool atomic, valid;
+    bool atomic : 1, valid : 1;
+    bool read : 1;  // of a write: whether somebody has read since
 };
 // Of accesses that do not exclude one another, as many as are needed to find one that a later access races with.
 struct Kept {
@@ -281,6 +282,14 @@ static void touch(Record& s, const Place& place, Kind kind, const Access& now) {
         snprintf(more, sizeof more, "access=%s\tend=%s", verb[kind], s.copies_to ? "to" : "from");
         once("pending", now.code, s.copies_to ? 1 : 2, place, more);
     }
+    // Written by the same thread a moment ago and read by no other: two names that stand for the same bytes, perhaps.
+    const Access& w = s.write;
+    if (job.views && kind == WRITE && place.array == &dynamic_array && w.valid && !w.read && w.thread == now.thread &&
+        w.phase == now.phase) {
+        char more[64];
+        snprintf(more, sizeof more, "other_code=%d", w.code);
+        once("overlap", now.code, w.code, place, more);
+    }
     const bool both_atomic = kind == ATOMIC && s.write.atomic;
     if (s.write.valid && !both_atomic && !ordered(s.write, now)) race(s.write, now, place, s.write.atomic ? ATOMIC : WRITE, kind);
     else if (s.plain_write.valid && !ordered(s.plain_write, now)) race(s.plain_write, now, place, WRITE, kind);
@@ -291,7 +300,7 @@ static void touch(Record& s, const Place& place, Kind kind, const Access& now) {
         else if (s.write.valid && !s.write.atomic) s.plain_write = s.write;
         s.write = now;
     }
-    if (kind != WRITE) keep(kind == ATOMIC ? s.atomics : s.reads, now);
+    if (kind != WRITE) s.write.read = true, keep(kind == ATOMIC ? s.atomics : s.reads, now);
 }
 
 static int code_of(const void* code) {

@@ -24,6 +24,8 @@ static void add(Arrays& arrays, const char* name, char* begin, size_t bytes, siz
     if (begin + bytes > arrays.end) arrays.end = begin + bytes;
 }
 
+// So low, if the system will have it, that what lies 2^32 elements further is an address too, and no other's.
+static char* const LOW = (char*)((uintptr_t)1 << 44);
 // The file "memory", with as much around it that nobody may touch as there is room for: an index that is far off then
 // meets nothing instead of something else.
 static char* map_memory(size_t* bytes) {
@@ -33,7 +35,7 @@ static char* map_memory(size_t* bytes) {
     *bytes = (size_t)status.st_size;
     const size_t whole = (*bytes + 4095) / 4096 * 4096;
     for (job.moat = (size_t)1 << 29; job.moat; job.moat = job.moat > 1 << 20 ? job.moat / 8 : 0) {
-        char* all = (char*)mmap(nullptr, whole + 2 * job.moat, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char* all = (char*)mmap(LOW, whole + 2 * job.moat, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (all == MAP_FAILED) continue;
         char* inside = (char*)mmap(all + job.moat, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
         if (inside != MAP_FAILED) return close(memory), inside;
@@ -93,6 +95,7 @@ void read_job() {
         if (is("dynamic")) read = fscanf(file, "%u", &job.dynamic_bytes) == 1;
         if (is("order")) read = fscanf(file, "%d %u", &job.order, &job.order_seed) == 2;
         if (is("checked")) read = fscanf(file, "%lu", &a) == 1, job.checked = a;
+        if (is("views")) read = fscanf(file, "%lu", &a) == 1, job.views = a > 1;
         if (is("seconds")) read = fscanf(file, "%lf", &job.seconds) == 1;
         if (is("token")) read = fscanf(file, "%63s", job.token) == 1;
         if (is("array") && (read = fscanf(file, "%lu %lu %lu %63s", &a, &b, &c, name) == 4)) add(job.given, name, memory + a, b, c);

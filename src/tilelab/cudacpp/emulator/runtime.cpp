@@ -36,7 +36,7 @@ void operator delete(void* p, size_t) noexcept { free(p); }
 void operator delete[](void* p, size_t) noexcept { free(p); }
 
 // ---- fibres
-enum State { READY, AT_BARRIER, AT_WARP, DONE };
+enum State { READY, AT_BARRIER, AT_WARP, AT_ACTIVE, DONE };
 struct Copy { void* to; const void* from; size_t bytes, zeros; const void* code; unsigned group; };
 struct Fibre {
     Thread where;
@@ -45,7 +45,7 @@ struct Fibre {
     State state;
     At at;
     int vote, predicate;
-    unsigned mask;
+    unsigned mask, waited;
     uint64_t value;
     // Asynchronous copies, oldest first; a commit closes a group.
     unsigned copy_count, groups;
@@ -126,12 +126,12 @@ extern "C" const Warp* tilelab_warp(At at, unsigned mask, uint64_t value) {
     return &warps[fibre_number() / 32];
 }
 
-extern "C" unsigned tilelab_active() {
-    const unsigned warp = fibre_number() / 32;
-    unsigned mask = 0;
-    for (unsigned lane = 0; lane < lanes_of(warp); ++lane)
-        if (fibres[warp * 32 + lane].state != DONE) mask |= 1u << lane;
-    return mask;
+// Active together are the lanes that come to one place: each waits until no other of its warp can come any more.
+extern "C" unsigned tilelab_active(At at) {
+    Fibre* f = fibre_now;
+    f->state = AT_ACTIVE, f->at = at, f->waited = 0;
+    resume_scheduler();
+    return f->mask;
 }
 
 // Behind every atomic it is the others' turn: some may wait for just this one, and who is not kept away may come between.
@@ -267,6 +267,25 @@ static bool release_warp(unsigned warp) {
     return false;
 }
 
+// Lanes that go on and on may be waiting for just these, at a lock for one.
+static const unsigned LONG = 1000;  // turns
+static bool release_active(unsigned warp) {
+    Fibre* f = fibres + warp * 32;
+    const unsigned lanes = lanes_of(warp);
+    bool others = false, any = false;
+    for (unsigned lane = 0; lane < lanes; ++lane) others |= f[lane].state == READY;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        if (f[lane].state != AT_ACTIVE || (others && ++f[lane].waited < LONG)) continue;
+        unsigned mask = 0;
+        for (unsigned i = lane; i < lanes; ++i)
+            if (f[i].state == AT_ACTIVE && same(f[i].at, f[lane].at)) mask |= 1u << i;
+        for (unsigned i = lane; i < lanes; ++i)
+            if (mask >> i & 1) f[i].mask = mask, f[i].state = READY;
+        any = true;
+    }
+    return any;
+}
+
 static void release_barrier() {
     const Fibre* first = fibres;
     while (first->state != AT_BARRIER) ++first;
@@ -340,7 +359,7 @@ static void run_block(Index block) {
             resume(&f);
             ran = true;
         }
-        for (unsigned warp = 0; warp * 32 < thread_count; ++warp) ran |= release_warp(warp);
+        for (unsigned warp = 0; warp * 32 < thread_count; ++warp) ran |= release_warp(warp) || release_active(warp);
         for (unsigned i = 0; i < thread_count; ++i) alive |= fibres[i].state != DONE;
         if (!alive) break;
         if (!ran) {
@@ -363,11 +382,26 @@ static void run_block(Index block) {
 }
 
 // ---- start and end
+// Whether an address is that of a small negative index which was taken for an unsigned one.
+static bool wrapped(char* text, size_t room, const char* p) {
+    for (const Arrays* arrays : {&job.given, &job.device, &job.shared})
+        for (int i = 0; i < arrays->count; ++i) {
+            const Array& one = arrays->list[i];
+            const size_t size = one.element > 1 ? one.element : 4, index = (size_t)(p - one.begin) / size;
+            if (p < one.begin || index >> 32 || index >> 20 != 0xfff) continue;
+            snprintf(text, room, "array=%s\twrapped=%zu", one.name, index);
+            return true;
+        }
+    return false;
+}
 static void crashed(int signal, siginfo_t* info, void* context) {
     char where[160];
     describe(where, sizeof where, info->si_addr);
+    if (!where[0]) wrapped(where, sizeof where, (const char*)info->si_addr);
     const size_t in_stacks = (size_t)((char*)info->si_addr - stacks);
-    const bool overflow = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
+    const bool guard = in_stacks < thread_count * STACK && in_stacks % STACK < GUARD;
+    // Below its own stack it went too deep; the guard above is that of the next one.
+    const int overflow = !guard ? 0 : fibre_now && in_stacks / STACK != fibre_number() ? 2 : 1;
     // Addresses that no load or store may have (a misaligned vector, for one) come without the address.
     finding("crash", code_offset(place_in_kernel(context)), "signal=%d\taddress=%lx\tbarred=%d\toverflow=%d\t%s", signal,
             (unsigned long)info->si_addr, signal == SIGSEGV && info->si_code == SI_KERNEL, overflow, where);

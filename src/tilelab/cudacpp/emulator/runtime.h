@@ -22,6 +22,7 @@ struct Job {
     unsigned grid[3], block[3], dynamic_bytes, order_seed;
     int order;  // 0 forward, 1 reverse (blocks too), 2 shuffled
     bool checked;
+    bool views;  // several names stand for dynamic shared memory
     char token[64];  // what the report of a run that reached its end closes with
     char* library;   // where kernel.so lies
     const char *code_begin, *code_end;  // its instructions

@@ -117,6 +117,14 @@ inline int __dp4a(int a, int b, int sum) {
     for (int i = 0; i < 32; i += 8) sum += (int8_t)(a >> i) * (int8_t)(b >> i);
     return sum;
 }
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
+    for (int i = 0; i < 32; i += 8) sum += (uint8_t)(a >> i) * (uint8_t)(b >> i);
+    return sum;
+}
+inline int __dp4a(char4 a, char4 b, int sum) { return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned sum) {
+    return sum + (unsigned)(a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w);
+}
 
 // ---- 16-bit floats: stored as bits, computed in fp32 and rounded to nearest even after every operation
 inline uint16_t tilelab_to_bf16(float f) {

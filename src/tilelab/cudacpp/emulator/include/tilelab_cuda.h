@@ -61,7 +61,7 @@ int tilelab_barrier(TilelabAt at, int vote, int predicate);
 struct TilelabWarp { uint64_t values[32]; unsigned present; int lane; };
 const TilelabWarp* tilelab_warp(TilelabAt at, unsigned mask, uint64_t value);
 void tilelab_absent(TilelabAt at, int lane);  // a value was asked of a lane that is not there
-unsigned tilelab_active();
+unsigned tilelab_active(TilelabAt at);
 void tilelab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void tilelab_copy_commit();
 void tilelab_copy_wait(unsigned newest_left);
@@ -111,7 +111,7 @@ template <class T> inline T tilelab_value(uint64_t bits) {
 #define __reduce_xor_sync(...) tilelab_reduce_xor(TILELAB_AT, __VA_ARGS__)
 
 inline void tilelab_syncwarp(TilelabAt at, unsigned mask = 0xffffffffu) { tilelab_warp(at, mask, 0); }
-inline unsigned __activemask() { return tilelab_active(); }
+#define __activemask() tilelab_active(TILELAB_AT)
 // A lane outside low … high leaves a thread its own value; of a lane that is not there nobody can tell: poison.
 template <class T> inline T tilelab_shuffle(TilelabAt at, unsigned mask, T value, int source, int low, int high) {
     const TilelabWarp* warp = tilelab_warp(at, mask, tilelab_bits(value));
