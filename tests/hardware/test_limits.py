@@ -60,3 +60,9 @@ def test_every_launch_limit_is_named():
     assert launch_problems(chip, (1,), (1,), 0, 99 * KIB) == []
     assert "even with opt-in" in launch_problems(chip, (1,), (1,), 0, 99 * KIB + 1)[0]
     assert "4 extents" in launch_problems(chip, (1, 1, 1, 1), (1,))[0]
+
+
+@pytest.mark.parametrize("name", ["H2000", "H100X", "RTX 40900", "A"])
+def test_a_name_that_only_begins_like_a_card_is_none(name):
+    with pytest.raises(HardwareError, match=name):
+        device(name)

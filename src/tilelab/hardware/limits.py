@@ -190,15 +190,15 @@ def device(which: "str | Device") -> Device:
     if isinstance(which, Device):
         return which
 
-    def plain(text: str) -> str:
-        return text.lower().replace("nvidia", "").replace("geforce", "").replace(" ", "").replace("-", "")
+    def words(text: str) -> list[str]:
+        return [word for word in text.lower().replace("-", " ").split() if word not in ("nvidia", "geforce")]
 
-    wanted = plain(which)
+    wanted = words(which)
     for card in DEVICES.values():
-        if plain(card.name) == wanted:
+        if "".join(words(card.name)) == "".join(wanted):
             return card
-    # A driver says "NVIDIA H100 80GB HBM3": take the longest name that opens it.
-    opening = [card for card in DEVICES.values() if wanted.startswith(plain(card.name))]
+    # A driver says "NVIDIA H100 80GB HBM3": take the longest name whose words open it.
+    opening = [card for card in DEVICES.values() if wanted[: len(words(card.name))] == words(card.name)]
     if opening:
         return max(opening, key=lambda card: len(card.name))
     raise HardwareError(f"nothing is known of {which!r}; known: {', '.join([*DEVICES, *CAPABILITIES])}")
