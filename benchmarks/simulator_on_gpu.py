@@ -265,14 +265,13 @@ def results(folder: Path, targets: list[dict[str, object]]) -> list[dict[str, ob
 
 def recorded(folder: Path) -> dict[str, object]:
     """What a record says of its making."""
+    from tilelab.measure.records import commit
+
     where = json.loads((folder / "where.json").read_text())
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE
-    ).stdout.strip()
     return {
         "date": date.today().isoformat(), **where,
         "distribution": "indices as listed by patterns() (seed 7); whole numbers between -8 and 8 (seed 0)",
-        "commit": commit,
+        "commit": commit(),
     }  # fmt: skip
 
 

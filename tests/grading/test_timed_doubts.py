@@ -10,8 +10,8 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed import watch
 from tilelab.grading.timed.bundle import make_bundle
 from tilelab.grading.timed.calibrate import calibrate, spread
-from tilelab.grading.timed.conductor import LATE, OWN_CALLS, Conductor
-from tilelab.grading.timed.doubts import doubt, floor
+from tilelab.grading.timed.conductor import OWN_CALLS, Conductor
+from tilelab.grading.timed.doubts import LATE, doubt, floor
 from tilelab.grading.timed.enough import Effort, enough, hopeless
 from tilelab.grading.timed.players import Trouble
 from tilelab.grading.timed.running import run_bundle
@@ -45,13 +45,21 @@ def nvml(monkeypatch):
 
 @pytest.mark.parametrize("moved", [0.005, 0.02, 0.1, 0.25])
 def test_a_kernel_that_moves_its_start_gains_next_to_nothing(monkeypatch, moved):
-    """And one that moves where its process starts to wait as well gains no more than the wall overlooks."""
+    """Its time would be shorter by all clocks, if the wait before it were not known."""
     with pretend_gpu(monkeypatch, moved={MINE: (moved, moved)}), Conductor("0") as conductor:
         found = conductor.measure(WANTED)
-    assert found.outcome == "timed"
-    assert found.gain(OVER).value < 0.433 / (0.2805 - 1.5 * LATE)
+    if moved > LATE:
+        assert (found.outcome, "later than a kernel that does nothing" in found.words) == ("undecided", True)
+    else:
+        assert found.gain(OVER).value < 0.433 / (0.2805 - LATE)
+    assert found.about["late_ms"] == {"yours": pytest.approx(moved), OVER: pytest.approx(0)}
+
+
+@pytest.mark.parametrize("moved", [0.005, 0.02, 0.1, 0.25])
+def test_a_kernel_that_moves_both_its_events_gains_no_more_than_the_wall_overlooks(monkeypatch, moved):
     with pretend_gpu(monkeypatch, moved={MINE: (moved, 0.0)}), Conductor("0") as conductor:
         found = conductor.measure(WANTED)
+    assert found.outcome == "timed"
     assert found.gain(OVER).value < 0.433 / (0.2805 - 0.04)
     assert bool(found.about["disagreements"]) == (moved > 0.03)
 

@@ -22,7 +22,7 @@ from tilelab.grading.sandbox.folders import private_folder
 from tilelab.grading.timed.arrays import STARTS, Arena, Shape
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.cubin import compile_cubin, files_fault
-from tilelab.grading.timed.doubts import doubt, floor
+from tilelab.grading.timed.doubts import doubt, floor, on_time
 from tilelab.grading.timed.enough import Effort, enough
 from tilelab.grading.timed.faults import in_words, is_the_devices
 from tilelab.grading.timed.players import (
@@ -45,9 +45,6 @@ NAME = "matmul"
 #: Calls of each of the course's own kernels in a round; their mean is its sample. The naive one has two speeds, 5 %
 #: apart, from call to call: a median of single calls would be now nearer to the one, now to the other.
 OWN_CALLS = 3
-#: Milliseconds that a learner's kernel may start later than an idle one. What is later counts as its own time: events
-#: lie in memory that a kernel might write, and one that moved its start would shorten its time by every clock.
-LATE = 0.01
 
 
 class Zero(NamedTuple):
@@ -149,7 +146,9 @@ class Conductor:
                 began_on_device = _now()
                 samples = self._rounds(players, shape, marks, about)
                 about["seconds_on_device"] = round(_now() - began_on_device, 3)
+            about["late_ms"] = {one.candidate.name: round(median(one.late), 5) for one in players}
             if not self._emulated:
+                on_time(about["late_ms"])
                 learners = {one.name for one in wanted.candidates if one.handed_in}
                 about["disagreements"] = doubt(samples, floor(shape, self.ceilings), learners)
         except Refusal as refusal:
@@ -344,9 +343,9 @@ class Conductor:
         if fault:
             raise blame(f"for {size}: {fault}")
         zero = self._zeros[player.worker.pid]
-        late = max(0.0, told["before"] - zero.before - LATE) if player.candidate.handed_in else 0.0
-        before = told["before"] - late
-        return [told["wall"] - before - zero.wall, told["device"] + late, outer - before - zero.outer]
+        before = told["before"]
+        player.late.append(before - zero.before)
+        return [told["wall"] - before - zero.wall, told["device"], outer - before - zero.outer]
 
     def _room_for(self, shape: Shape, size: str) -> Path:
         """Return the file that arenas of a shape go to: one for each, so that its pages stay where they are."""

@@ -9,6 +9,8 @@ from tilelab.measure.rounds import Sample, Timing
 
 #: Share of its time by which the two clocks of a learner's kernel may differ, besides what starting it costs.
 LITTLE = 0.02
+#: Milliseconds that a kernel may start later than one that does nothing, in the median of its calls.
+LATE = 0.03
 
 
 def floor(shape: Shape, ceilings: Mapping[str, float]) -> float:
@@ -60,3 +62,19 @@ def doubt(samples: Samples, least: float, handed_in: Collection[str]) -> dict[st
         if not wall >= 0.95 * least:
             raise Trouble(f"{name}: {wall:.4g} ms is less than the {least:.4g} ms that this device needs at least")
     return disagreements
+
+
+def on_time(late: Mapping[str, float]) -> None:
+    """See that every candidate's calls started when a kernel that does nothing would have.
+
+    Events lie in memory that a kernel might write. One that moved its start would shorten its time by every clock,
+    because what a call waits before its start is no clock's.
+
+    Raises
+    ------
+    Trouble
+        Calls started late.
+    """
+    for name, much in late.items():
+        if not abs(much) <= LATE:
+            raise Trouble(f"{name}: its calls started {much:.3g} ms later than a kernel that does nothing")

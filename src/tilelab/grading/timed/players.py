@@ -1,7 +1,7 @@
 """A candidate in its process, the shapes it is tried on, and the two ways to fail: its own, and the device's."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,11 +32,15 @@ class Trouble(Exception):
 
 @dataclass(frozen=True)
 class Player:
-    """A candidate in its process, by the name that it is loaded under."""
+    """A candidate in its process, by the name that it is loaded under.
+
+    ``late`` is by how many milliseconds each call started later than a kernel that does nothing.
+    """
 
     candidate: Candidate
     worker: Companion
     loaded: str
+    late: list[float] = field(default_factory=list)
 
     def launch(self, shape: Shape, architecture: str) -> dict[str, Any]:
         """Work out the launch for a shape, as numbers.
