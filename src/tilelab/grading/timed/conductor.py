@@ -338,6 +338,7 @@ class Conductor:
         try:
             fault = self._compares.ask(question, self._effort.patience)["fault"]
         except Lost as lost:  # this kernel may have left it no memory: the next one finds a new process
+            self._compares.end()
             self._comparer = None
             raise Trouble(f"for {size}: the process that compares is lost: {lost}") from None
         if fault:
