@@ -19,6 +19,7 @@ from tilelab.grading.sandbox import cgroups, folders, jail, preflight
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import MIB
 from tilelab.grading.sandbox.provisioner import NAME, SandboxProvisioner, choose
+from tilelab.grading.sandbox.view import LEFT_OUT, folders_of
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +72,17 @@ def test_a_kernel_runs_inside_with_the_files_beside_its_notebook(tmp_path):
         assert folder.is_dir()
     assert not folder.exists()
     assert not (tmp_path / "made").exists()
+
+
+def test_a_kernel_starts_without_its_debugger_and_nothing_can_be_put_there(tmp_path):
+    here = folders_of(LEFT_OUT)
+    if not here:
+        pytest.skip("ipykernel was installed without debugpy")
+    with kernel(tmp_path) as (_, client):
+        assert said(client, "from debugpy.server import api") == "ModuleNotFoundError"
+        assert said(client, f"import os; print(os.listdir({str(here[0])!r}))") == "[]\n"
+        assert said(client, f"open({str(here[0] / 'server.py')!r}, 'w')") in {"OSError", "PermissionError"}
+        assert said(client, "import sys; print([name for name in sys.modules if 'pydevd' in name])") == "[]\n"
 
 
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):

@@ -26,7 +26,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import GRADED, Evaluated, Job, Released, evaluate, fingerprint, read_graded
-from tilelab.grading.farm import Farm, kernels
+from tilelab.grading.farm import Farm, get_ready, kernels
 from tilelab.grading.feedback_page import is_of, marked, named, states
 from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
@@ -302,12 +302,14 @@ class Course:
                     yield self._result(ledger, assignment, student, "kept")
             if not waiting and not stale:
                 return
+            if (processes := min(workers, len(waiting) + len(stale))) > 1:
+                get_ready()
             judge = Judge(self._checks)
             for notebook in self.notebooks(assignment):
                 judge.load(notebook)
             if sandboxed and waiting:
                 self.require_sandbox()
-            with Farm(min(workers, len(waiting) + len(stale))) as farm:
+            with Farm(processes) as farm:
                 self._farm = farm
                 for student in stale:
                     farm.start(write_feedback, FeedbackJob(self.root, assignment, student))

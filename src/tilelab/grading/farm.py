@@ -11,6 +11,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from multiprocessing import forkserver
 from typing import Any
 
 from tilelab.grading.errors import GradingError
@@ -18,6 +19,13 @@ from tilelab.grading.kernels import Kernels
 
 #: How often work is given to another worker after its worker was killed.
 RETRIES = 3
+#: Of dask. Workers are forked from a process that has imported everything once. A worker holds what it works on and
+#: nothing else: where it is lost, nobody else is blamed.
+SETTINGS = {
+    "distributed.worker.multiprocessing-method": "forkserver",
+    "distributed.scheduler.worker-saturation": 1.0,
+}
+IMPORTED = ["tilelab.grading.undisturbed", "distributed", "tilelab.grading.lean"]
 
 _kernels: list[Kernels] = []
 
@@ -47,23 +55,10 @@ class Farm:
     def _connect(self, workers: int, scheduler: str | None) -> None:
         import dask
         from distributed import Client, LocalCluster, as_completed  # first: it adds its defaults to dask's settings
-        from distributed.utils import get_mp_context
 
-        # Workers are forked from a process that has imported everything once.
-        self._stack.enter_context(
-            dask.config.set(
-                {
-                    "distributed.worker.multiprocessing-method": "forkserver",
-                    # A worker holds what it works on and nothing else: where it is lost, nobody else is blamed.
-                    "distributed.scheduler.worker-saturation": 1.0,
-                }
-            )
-        )
-
+        self._stack.enter_context(dask.config.set(SETTINGS))
         if scheduler is None:
-            get_mp_context()  # sets what is imported in advance, once; here more is
-            preload = ["tilelab.grading.undisturbed", "distributed", "tilelab.grading.lean"]
-            multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
+            get_ready()
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -131,6 +126,17 @@ class Farm:
                 result = _as_grading_error(error)
             future.release()
             yield function, argument, result
+
+
+def get_ready() -> None:
+    """Start the process that workers are forked from, unless it runs: it imports what they need in the meantime."""
+    import dask
+    from distributed.utils import get_mp_context  # first: it adds its defaults to dask's settings
+
+    with dask.config.set(SETTINGS):
+        get_mp_context()  # sets what is imported in advance, once; here more is
+    multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
+    forkserver.ensure_running()
 
 
 def kernels() -> Kernels:
