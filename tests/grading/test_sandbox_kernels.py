@@ -15,11 +15,12 @@ from jupyter_core.utils import ensure_event_loop
 from patience import PATIENCE, until
 from sandboxes import command_lines, own_place
 
-from tilelab.grading.sandbox import cgroups, folders, jail, preflight
+from tilelab.grading.sandbox import cgroups, folders, jail, preflight, view
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.limits import MIB
 from tilelab.grading.sandbox.provisioner import NAME, SandboxProvisioner, choose
-from tilelab.grading.sandbox.view import LEFT_OUT, folders_of
+from tilelab.grading.sandbox.runner import run
+from tilelab.grading.sandbox.view import LEFT_OUT, folders_of, visible_paths
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +84,27 @@ def test_a_kernel_starts_without_its_debugger_and_nothing_can_be_put_there(tmp_p
         assert said(client, f"import os; print(os.listdir({str(here[0])!r}))") == "[]\n"
         assert said(client, f"open({str(here[0] / 'server.py')!r}, 'w')") in {"OSError", "PermissionError"}
         assert said(client, "import sys; print([name for name in sys.modules if 'pydevd' in name])") == "[]\n"
+
+
+@pytest.mark.parametrize("link", ["", "absolute", "relative", "above"])
+def test_the_debugger_is_left_out_wherever_it_is_installed(tmp_path, monkeypatch, link):
+    store = tmp_path / "store" / "debugpy"
+    store.mkdir(parents=True)
+    (store / "__init__.py").write_text("found = True\n")
+    shown = tmp_path / "my-packages"
+    if link == "above":
+        shown.symlink_to(store.parent)
+    else:
+        shown.mkdir()
+        made = shown / "debugpy"
+        made.symlink_to(store if link == "absolute" else "../store/debugpy") if link else store.rename(made)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(shown)])
+    for found in (folders_of, visible_paths):  # they ask once
+        monkeypatch.setattr(view, found.__name__, found.__wrapped__)
+    assert (shown / "debugpy").resolve() in view.folders_of(LEFT_OUT)
+    looks = f"import sys; sys.path[:0] = [{str(shown)!r}]; import debugpy; print(hasattr(debugpy, 'found'))"
+    done = run([sys.executable, "-c", looks], show=[str(store.parent)])
+    assert (done.stdout, done.stderr) == (b"False\n", b"")
 
 
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):

@@ -1,6 +1,5 @@
 """What of the machine's files can be seen from inside: the system, this Python, the package. All of it read-only."""
 
-import importlib.util
 import os
 import site
 import sys
@@ -49,9 +48,12 @@ def python_folders() -> list[Path]:
 
 @cache
 def folders_of(packages: tuple[str, ...]) -> tuple[Path, ...]:
-    """Return where packages are installed; those that are not are left out."""
-    found = [importlib.util.find_spec(name) for name in packages]
-    return tuple(Path(place) for spec in found if spec for place in spec.submodule_search_locations or ())
+    """Return where packages are installed, links followed, in any of the folders that this interpreter needs.
+
+    Import is not asked: what it would find first can be another copy, a debugger's own or one in the working folder.
+    """
+    places = {str(folder / name) for folder in python_folders() for name in packages}
+    return tuple(sorted({Path(os.path.realpath(place)) for place in places if os.path.isdir(place)}))
 
 
 def shortest(paths: Iterable[Path]) -> list[Path]:
@@ -95,9 +97,12 @@ def arguments(extra: tuple[str, ...] = ()) -> list[str]:
     built = folders_above(*paths, Path("/etc/passwd"))
     for path in paths:
         built += ["--ro-bind", str(path), str(path)]
-    for folder in folders_of(LEFT_OUT):
-        if any(folder.is_relative_to(path) for path in paths):
-            built += ["--size", "4096", "--tmpfs", str(folder), "--remount-ro", str(folder)]
+    for path in paths:
+        for folder in folders_of(LEFT_OUT):
+            if folder.is_relative_to(path.resolve()):
+                # Under each path that shows it, and by a name without links: bwrap mounts on none that begins with /.
+                covered = str(path / folder.relative_to(path.resolve()))
+                built += ["--size", "4096", "--tmpfs", covered, "--remount-ro", covered]
     for link in ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"):
         if os.path.islink(link):
             built += ["--symlink", os.readlink(link), link]
