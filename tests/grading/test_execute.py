@@ -1,5 +1,7 @@
 """Containment: what a cell does to its kernel costs that cell."""
 
+import gc
+
 import pytest
 from nbformat import v4
 
@@ -52,6 +54,16 @@ def test_an_endless_loop_is_interrupted_and_one_that_ignores_that_is_ended():
     assert shown[0].startswith("CellTimeoutError")
     assert shown[1] == "KernelLost: a cell ran past its time and could not be interrupted"
     assert shown[2] == "goes on"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["session.key = b'own'", "session.pack = lambda _: b'{'"])
+def test_a_kernel_that_answers_what_cannot_be_read_is_lost_without_a_word_in_the_terminal(broken, caplog):
+    shown = execute(f"get_ipython().kernel.{broken}", "import time; time.sleep(1.5)", "print('goes on')")
+    assert shown[0].startswith("KernelLost: the kernel was lost in a cell")
+    assert shown[1:] == ["", "goes on"]
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @pytest.mark.slow

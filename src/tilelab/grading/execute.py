@@ -5,6 +5,7 @@ cells before are run again with their outputs thrown away, and the rest goes on.
 Kernels run in the sandbox unless that is switched off by name.
 """
 
+import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -214,6 +215,13 @@ class ContainedExecute(Execute):
     def _why_it_ended(self) -> str:
         provisioner = getattr(self.km, "provisioner", None)
         return (provisioner.why_it_ended() or "") if isinstance(provisioner, SandboxProvisioner) else ""
+
+    async def _async_poll_kernel_alive(self) -> None:
+        """Watch the kernel while a reply is awaited; the base class goes on after one that cannot be read."""
+        watching = asyncio.current_task()
+        assert watching is not None
+        self.task_poll_for_reply.add_done_callback(lambda _: watching.cancel())
+        await super()._async_poll_kernel_alive()
 
     async def _still_runs(self) -> bool:
         """Tell whether a kernel that was interrupted still runs cells: one without a stdout, say, does not."""
