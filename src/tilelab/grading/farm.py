@@ -8,10 +8,11 @@ import atexit
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from multiprocessing import forkserver
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 from tilelab.grading.errors import GradingError
@@ -25,6 +26,8 @@ SETTINGS = {
     "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.scheduler.worker-saturation": 1.0,
 }
+#: Where dask keeps the environment of processes that are about to start.
+SET_AT_START = "distributed.nanny.pre-spawn-environ"
 IMPORTED = ["tilelab.grading.undisturbed", "distributed", "tilelab.grading.lean"]
 
 _kernels: list[Kernels] = []
@@ -50,7 +53,12 @@ class Farm:
         self._now: list[Any] = []
         self._here: deque[tuple[Callable[[Any], Any], Any]] = deque()
         if workers > 1 or scheduler is not None:
-            self._connect(workers, scheduler)
+            try:
+                with interrupts_put_off():  # a cluster that is half there cannot be closed, nor can it without noise
+                    self._connect(workers, scheduler)
+            except BaseException as error:
+                self.__exit__(error)
+                raise
 
     def _connect(self, workers: int, scheduler: str | None) -> None:
         import dask
@@ -136,7 +144,36 @@ def get_ready() -> None:
     with dask.config.set(SETTINGS):
         get_mp_context()  # sets what is imported in advance, once; here more is
     multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
-    forkserver.ensure_running()
+    # What dask sets before it starts a worker, such as when memory is given back, is read at a process's start.
+    os.environ.update({name: str(value) for name, value in dask.config.get(SET_AT_START).items() if value is not None})
+    resource_tracker.ensure_running()  # first: it unblocks interrupts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the process inherits it, and ends it
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """Let Ctrl-C wait until this is over, a second one excepted; only the main thread hears of it at all."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def later(number: int, _: object) -> None:
+        came.append(number)
+        if len(came) > 1:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def kernels() -> Kernels:
