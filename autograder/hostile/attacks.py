@@ -78,6 +78,15 @@ say('display_data', b'{"data": {"text/plain": "\\udfff", "text/html": "<b>\\ud80
 say('status', {'execution_state': 'idle'})
 print('late')"""),
     "not_json": speaking("say('stream', b'{{{{')"),
+    "messages_without_a_head": speaking("""
+import json
+def raw(*parts):
+    parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in parts]
+    kernel.iopub_socket.send_multipart([b'<IDS|MSG>', kernel.session.sign(parts), *parts])
+for head in ({}, [], b'null', {'msg_id': 'a', 'msg_type': 5, 'date': 'x'}): raw(head, {}, 5, [])
+raw(b'null', b'null', b'null', b'null')
+for parts in ([b'x'], [b'<IDS|MSG>']): kernel.iopub_socket.send_multipart(parts)"""),
+    "key_of_the_session": before_order("get_ipython().kernel.session.key = b'own'", NO_ORDER, "the kernel was lost"),
     "nested_deep": speaking("say('stream', b'[' * 50_000)"),
     "replies_forged": speaking("""
 def later(*_):
@@ -129,6 +138,14 @@ for _ in range(100): say('stream', {'name': 'stdout', 'text': text})""",
         "kernel ended in a cell",
     ),
     "stopped": before_order("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", NO_ORDER, "kernel|order"),
+    "everything_killed": before_order("import os, signal; os.kill(-1, signal.SIGKILL)", NO_ORDER, "kernel|order"),
+    "descriptors_closed": before_order("import os; os.closerange(0, 1024)", NO_ORDER, "kernel"),
+    "limits_lowered": before_order(
+        "import resource\nfor name in ('NOFILE', 'FSIZE', 'NPROC', 'DATA', 'STACK', 'AS'):\n"
+        "    resource.setrlimit(getattr(resource, f'RLIMIT_{name}'), (0, 0))",
+        NO_ORDER,
+        "kernel|order",
+    ),
     "priority": before_order("import os; os.nice(-5)", NO_ORDER, "'order' is not defined"),
     "threads": before_order(
         "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()",

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 from case_kinds import ALL, NO_ORDER, NOTHING, PROBLEM, RIGHT_TABLE, Case, case, cell, notebook
@@ -74,6 +75,14 @@ def with_cell(**keys: object) -> bytes:
             each.update(keys)
             for key in [key for key, value in each.items() if value is None]:
                 del each[key]
+    return json.dumps(made).encode()
+
+
+def with_ids(*ids: object) -> bytes:
+    """Return the right notebook with these as the cells' ids, again and again."""
+    made = json.loads(TEXT)
+    for each, named in zip(made["cells"], cycle(ids), strict=False):
+        each["id"] = named
     return json.dumps(made).encode()
 
 
@@ -156,6 +165,8 @@ CASES: dict[str, Case] = {
     "metadata_no_table": case(with_key(metadata=[1, 2]), ALL),
     "not_a_number": case(TEXT.replace(b'"metadata"', b'"x": NaN, "y": -Infinity, "metadata"', 1), ALL),
     "half_a_character": case(TEXT.replace(b"prediction = 1", b"prediction = 1  # \\ud800"), ALL),
+    "a_number_of_5000_digits": case(TEXT.replace(b'"nbformat": 4', b'"nbformat": ' + b"9" * 5000), ALL),
+    "cell_ids_of_all_kinds": case(with_ids(5, None, [], {}, "", "a b", "\u202e", True, 1.5, "x" * 100_000), ALL),
     "keys_twice": case(TEXT.replace(b'"cells"', b'"cells": [], "cells"', 1), ALL),
     "no_cells": case(with_key(cells=None), NOTHING, "no list of cells"),
     "cells_no_list": case(with_key(cells={"0": {}}), NOTHING, "no list of cells"),

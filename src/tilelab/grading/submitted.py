@@ -57,7 +57,7 @@ def read_submitted(path: str | Path) -> NotebookNode:
     if not os.path.lexists(file):
         raise GradingError(f"no notebook {file.name} was handed in{_others(file)}")
     try:
-        content = json.loads(_decoded(_counted(_bytes_of(file), file.name)))
+        content = json.loads(_decoded(_counted(_bytes_of(file), file.name)), parse_int=_whole_number)
     except UnicodeDecodeError:
         raise GradingError(f"{file.name} is not UTF-8 text; save it again from Jupyter") from None
     except RecursionError:
@@ -115,12 +115,20 @@ def _decoded(content: bytes) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
         try:
-            cells = json.loads(text).get("cells")
+            cells = json.loads(text, parse_int=_whole_number).get("cells")
         except (ValueError, AttributeError, RecursionError):
             cells = None
         if isinstance(cells, list) and any(isinstance(cell, dict) and "cell_type" in cell for cell in cells):
             return text
         raise
+
+
+def _whole_number(digits: str) -> int | str:
+    """Return a number, or its digits where Python reads none so long; nothing that is graded hangs on it."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def find_notebook(folder: Path, name: str, grade_ids: Collection[str], others: Collection[str]) -> tuple[Path, str]:
