@@ -149,6 +149,7 @@ CASES: dict[str, Case] = {
     "wrong_name": Case({f"{PROBLEM}-Copy1.ipynb": TEXT}, ALL, "exercise_1-Copy1.ipynb was taken for it"),
     "in_a_folder": Case({}, ALL, "exercises/exercise_1.ipynb was taken for it", in_a_folder),
     "suffix_of_a_browser": Case({f"{NAME}.json": TEXT}, ALL, "exercise_1.ipynb.json was taken for it"),
+    "space_at_its_end": Case({f"{NAME} ": TEXT}, ALL, "was taken for it"),
     "capitals": Case({"Exercise_1.IPYNB": TEXT}, ALL, "Exercise_1.IPYNB was taken for it"),
     "copy_beside": Case({NAME: TEXT, f"{PROBLEM}-Copy1.ipynb": TEXT}, ALL, "exercise_1-Copy1.ipynb beside it was not"),
     "wrong_file": Case({"essay.txt": b"my answer"}, NOTHING, "no notebook exercise_1.ipynb was handed in"),

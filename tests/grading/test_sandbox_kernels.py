@@ -107,6 +107,16 @@ def test_the_debugger_is_left_out_wherever_it_is_installed(tmp_path, monkeypatch
     assert (done.stdout, done.stderr) == (b"False\n", b"")
 
 
+def test_a_kernel_of_another_python_is_named(tmp_path, monkeypatch):
+    spec = tmp_path / "kernels" / "python3" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = ["/usr/bin/false", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match=r"does not answer.*that of /usr/bin/false.*take that kernel away"):
+        preflight.in_a_kernel([])
+
+
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):
     endless = "print('begun', flush=True)\nwhile True: pass"
     waits = "import subprocess; subprocess.run(['sh', '-c', 'echo begun; exec sleep 600'])"

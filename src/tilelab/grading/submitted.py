@@ -216,7 +216,7 @@ def _notebooks_in(folder: Path, deepest: int = DEEPEST) -> list[Path]:
 
 def _stem(file: Path) -> str:
     """Return a notebook's name without its suffix; the whole name of what is none by its suffix."""
-    return re.sub(r"\.ipynb(\.txt|\.json)?\Z", "", file.name, flags=re.I)
+    return re.sub(r"\.ipynb(\.txt|\.json)?\s*\Z", "", file.name, flags=re.I)
 
 
 def _others(file: Path) -> str:

@@ -128,11 +128,22 @@ def in_a_kernel(hidden: list[str], show: Iterable[str] = ()) -> dict[str, Any]:
     except (RuntimeError, TimeoutError, ValueError) as error:
         raise SandboxError(
             f"a kernel inside the sandbox does not answer: {error}. It said: {''.join([*findings, *said])[-1000:]}"
+            f"{_whose(manager.kernel_spec.argv[0])}"
         ) from error
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     return found
+
+
+def _whose(program: str) -> str:
+    """Say so where a kernel belongs to another Python: what that needs may not be there inside."""
+    if not os.path.isabs(program) or program == sys.executable:
+        return ""
+    return (
+        f". The kernel 'python3' here is that of {program}, and {sys.executable} grades: "
+        "take that kernel away; `jupyter kernelspec list` says where it is"
+    )
 
 
 def advice() -> str:
