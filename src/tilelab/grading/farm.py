@@ -145,12 +145,16 @@ def get_ready() -> None:
         get_mp_context()  # sets what is imported in advance, once; here more is
     multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
     # What dask sets before it starts a worker, such as when memory is given back, is read at a process's start.
-    os.environ.update({name: str(value) for name, value in dask.config.get(SET_AT_START).items() if value is not None})
+    wanted = {name: str(value) for name, value in dask.config.get(SET_AT_START).items() if value is not None}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
     resource_tracker.ensure_running()  # first: it unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the process inherits it, and ends it
+    os.environ.update(added)
     try:
         forkserver.ensure_running()
     finally:
+        for name in added:
+            del os.environ[name]
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
