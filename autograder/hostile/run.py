@@ -29,7 +29,7 @@ from tilelab.grading.sandbox import cgroups  # noqa: E402
 
 CASES = NOTEBOOKS | FILES | ATTACKS
 #: Shorter than a course's, so that what never ends ends soon.
-LIMITS = "[every]\ncell_seconds = 8\nmemory = '512 MiB'\n"
+LIMITS = "[every]\ncell_seconds = 8\nmemory = '1 GiB'\n"
 #: Seconds for everything as an ordinary user.
 LONGEST = 1800
 #: What an attempt would leave behind if it succeeded, in some process's command line.

@@ -153,7 +153,7 @@ CASES: dict[str, Case] = {
     "segfault": before_order("import ctypes; ctypes.string_at(16)", NO_ORDER, "the kernel ended in a cell"),
     "memory": before_order("x = bytearray(64 << 30)", NO_ORDER, "'order' is not defined"),
     "memory_of_many": before_order(  # a slow machine takes longer for so much than a cell may
-        "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (100 << 20)\ntime.sleep(20)",
+        "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (200 << 20)\ntime.sleep(20)",
         NO_ORDER,
         "kernel was ended in a cell: it used more|a cell ran past its time",
     ),
