@@ -26,6 +26,7 @@ from submissions import CASES as NOTEBOOKS  # noqa: E402
 
 from tilelab.grading.course import Result  # noqa: E402
 from tilelab.grading.sandbox import cgroups  # noqa: E402
+from tilelab.grading.sandbox.processes import texts  # noqa: E402
 
 CASES = NOTEBOOKS | FILES | ATTACKS
 #: Shorter than a course's, so that what never ends ends soon.
@@ -74,16 +75,7 @@ def faults(name: str, result: Result, html: str) -> list[str]:
 
 def left_behind() -> list[str]:
     """Return the command lines of processes that submissions left running."""
-    lines = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_text()
-            except OSError:
-                continue
-            if any(mark in line for mark in LEFT):
-                lines.append(line.replace("\0", " "))
-    return lines
+    return [line.replace("\0", " ") for _, line in texts("cmdline") if any(mark in line for mark in LEFT)]
 
 
 def main() -> int:

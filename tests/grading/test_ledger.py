@@ -19,6 +19,7 @@ from tilelab.grading.course import Course
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import evaluate
 from tilelab.grading.ledger import Ledger
+from tilelab.grading.sandbox.processes import texts
 
 #: On one worker, where what all of them start from is made once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ledger")]
@@ -77,15 +78,7 @@ def command(root, *more):
 
 def in_processes(mark):
     """Processes of a grader that runs on a course: itself, its workers, the sandboxes around kernels."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "environ").read_bytes().decode(errors="replace"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return [pid for pid, text in texts("environ") if mark in text]
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,13 @@ def test_a_kernel_of_another_python_is_named(tmp_path, monkeypatch):
         preflight.in_a_kernel([])
 
 
+def test_a_process_whose_name_is_no_text_is_watched_too(tmp_path):
+    named = "import ctypes; ctypes.CDLL(None).prctl(15, b'\\xff\\xfe'); print('named')"
+    with kernel(tmp_path) as (manager, client):
+        assert said(client, named) == "named\n"
+        assert jail.number_one(manager.provisioner.process.pid) is not None
+
+
 def test_an_interrupt_reaches_the_cell_and_what_it_waits_for(tmp_path):
     endless = "print('begun', flush=True)\nwhile True: pass"
     waits = "import subprocess; subprocess.run(['sh', '-c', 'echo begun; exec sleep 600'])"

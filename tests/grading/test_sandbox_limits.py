@@ -5,8 +5,6 @@ import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from patience import until
@@ -16,6 +14,7 @@ from tilelab.grading.sandbox import cgroups, folders
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.jail import Jail
 from tilelab.grading.sandbox.limits import MIB, Limits
+from tilelab.grading.sandbox.processes import texts
 from tilelab.grading.sandbox.runner import run
 
 pytestmark = pytest.mark.slow
@@ -132,12 +131,7 @@ def test_all_processes_of_a_sandbox_are_in_its_groups():
 
 
 def _numbers_of(line):
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdigit() and (entry / "cmdline").read_text().replace("\0", " ").strip() == line:
-                found.append(entry.name)
-    return found
+    return [str(pid) for pid, text in texts("cmdline") if text.replace("\0", " ").strip() == line]
 
 
 def test_threads_that_ask_at_once_find_the_same_groups():

@@ -1,19 +1,25 @@
-"""The processes below another one, as ``/proc`` shows them."""
+"""The processes below another one, as ``/proc`` shows them. A process calls itself what it likes, not only in UTF-8."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+
+def texts(name: str) -> Iterator[tuple[int, str]]:
+    """Yield the number of every process there is, with the text of one of its files; one that is gone is left out."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                yield int(entry), Path("/proc", entry, name).read_text(errors="replace")
+            except OSError:
+                continue
 
 
 def descendants(root: int) -> list[int]:
     """Return the numbers of all processes below ``root``, parents before children."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                after_name = Path("/proc", entry, "stat").read_text().rpartition(")")[2]
-            except OSError:
-                continue
-            children.setdefault(int(after_name.split()[1]), []).append(int(entry))
+    for pid, text in texts("stat"):
+        children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(pid)
     found, waiting = [], [root]
     while waiting:
         below = children.get(waiting.pop(0), [])
@@ -25,7 +31,7 @@ def descendants(root: int) -> list[int]:
 def status(pid: int) -> dict[str, str]:
     """Return the fields of ``/proc/<pid>/status``; none, if the process is gone."""
     try:
-        lines = Path("/proc", str(pid), "status").read_text().splitlines()
+        lines = Path("/proc", str(pid), "status").read_text(errors="replace").splitlines()
     except OSError:
         return {}
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
