@@ -9,7 +9,9 @@ import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
+from tilelab.grading.timed import calls
 from tilelab.grading.timed import conductor as module
+from tilelab.grading.timed.channel import Lost
 from tilelab.grading.timed.cubin import Code
 from tilelab.grading.timed.worker import answering
 from tilelab.kernels.ladder import rung
@@ -38,7 +40,7 @@ class Clock:
     """The conductor's clock, moved by the kernels alone."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now, self.last = 0.0, ""
 
     def __call__(self) -> float:
         return self.now
@@ -49,22 +51,33 @@ class PretendGround:
 
     def __init__(self, times, clock, faults, moved) -> None:
         self._times, self._clock, self._faults, self._moved = times, clock, faults, moved
-        self._kernels, self._name = {}, ""
+        self._kernels, self._name, self._shape = {}, "", ()
+
+    def _step(self, step):
+        """Fail, where a test says so."""
+        source = self._kernels.get(self._name, "")
+        said = self._faults.get(source, "")
+        said = said(step, self._shape) if callable(said) else said * (step == "go")
+        if isinstance(said, Exception):
+            raise said
+        if said:
+            raise RuntimeError(said)
+        return source
 
     def describe(self):
         return {"name": "NVIDIA H200", "architecture": "sm_90", "l2": 0, "cuda": "13.0", "emulated": False}
 
     def load(self, name, code):
-        self._kernels[name] = code["source"]
+        self._kernels[name], self._name, self._shape = code["source"], name, ()
+        self._step("load")
 
     def prepare(self, name, call):
-        self._name = name
+        self._name, self._shape = name, tuple(call.get("shape", ()))
+        self._step("prepare")
 
     def go(self):
-        source = self._kernels.get(self._name, "")
-        if fault := self._faults.get(source):
-            raise RuntimeError(fault)
-        device = self._times(source) if source else 0.002
+        source = self._clock.last = self._step("go")
+        device = self._times(source) * (1 if max(self._shape) > 500 else 1e-3) if source else 0.002
         wall = 0.3 + device + 0.005
         self._clock.now += (wall + 0.04) / 1e3
         start, before = self._moved.get(source, (0.0, 0.0))
@@ -111,11 +124,13 @@ class PretendNvml(ModuleType):
 
 
 @contextmanager
-def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None):
+def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None, wrong=None):
     """Let a `Conductor` measure on a GPU that is none; yield what NVML says of it.
 
-    ``faults`` maps sources to what the driver says of them, ``moved`` to what a source does to its events: by how
-    many milliseconds it moves its start, and by how many it lengthens what was before.
+    ``faults`` maps sources to what the driver says of their launch, or to a function of step and shape that gives it,
+    or gives what is raised instead; ``wrong`` to a function of the shape that gives what the comparer says; ``moved``
+    to what a source does to its events: by how many milliseconds it moves its start, and by how many it lengthens what
+    was before. The source ``""`` is the kernel that does nothing.
     """
     clock, nvml, pids = Clock(), nvml or PretendNvml(), iter(range(100, 1_000_000))
     times = times or Times()
@@ -131,7 +146,15 @@ def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None):
             )
 
         def ask(self, question, seconds, eager=False):
-            return self._answer(question) if self._answer else {"fault": ""}
+            if self.pid not in living:
+                raise Lost("its process ended (SIGKILL)", signal=9)
+            try:
+                if self._answer:
+                    return self._answer(question)
+                return {"fault": (wrong or {}).get(clock.last, lambda shape: "")(tuple(question["shape"]))}
+            except Lost:
+                self.end()
+                raise
 
         def end(self):
             living.discard(self.pid)
@@ -140,5 +163,6 @@ def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(module, "Companion", Companion)
     monkeypatch.setattr(module, "_now", clock)
+    monkeypatch.setattr(calls, "_now", clock)
     monkeypatch.setattr(module, "compile_cubin", lambda *_: Code(b"", "matmul"))
     yield nvml

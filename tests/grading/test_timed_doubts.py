@@ -10,10 +10,11 @@ from tilelab.grading.errors import GradingError
 from tilelab.grading.timed import watch
 from tilelab.grading.timed.bundle import make_bundle
 from tilelab.grading.timed.calibrate import calibrate, spread
-from tilelab.grading.timed.conductor import OWN_CALLS, Conductor
+from tilelab.grading.timed.conductor import Conductor
 from tilelab.grading.timed.doubts import LATE, doubt, floor
 from tilelab.grading.timed.enough import Effort, enough, hopeless
 from tilelab.grading.timed.players import Trouble
+from tilelab.grading.timed.rounds import OWN_CALLS
 from tilelab.grading.timed.running import run_bundle
 from tilelab.grading.timed.thresholds import Mark, Thresholds
 from tilelab.grading.timed.wanted import Candidate, Wanted, handed_in

@@ -558,7 +558,12 @@ def test_a_second_kernel_of_a_learner_that_is_wrong_is_left_out(emulated):
     assert "your tiled kernel" in found.about["dropped"]
 
 
-def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monkeypatch):
+@pytest.mark.parametrize(
+    ("how", "outcome", "words"),
+    [(signal.SIGKILL, "undecided", "by no kernel's doing"), (signal.SIGSEGV, "refused", "the kernel is lost")],
+)
+def test_a_worker_that_ends_costs_its_own_measurement_alone(emulated, monkeypatch, how, outcome, words):
+    """From outside it costs the learner nothing; by a crash it does, which a kernel can bring about."""
     from tilelab.grading.timed import conductor as module
 
     class Fragile(module.Companion):
@@ -567,13 +572,13 @@ def test_a_worker_that_is_killed_costs_its_own_measurement_alone(emulated, monke
         def ask(self, question, *more, **options):
             self.went += question["do"] == "go"
             if self.went == 3:
-                os.kill(self.pid, signal.SIGKILL)
+                os.kill(self.pid, how)
             return super().ask(question, *more, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "Companion", Fragile)
         found = emulated.measure(wanted(TILED))
-    assert (found.outcome, "the kernel is lost" in found.words) == ("refused", True)
+    assert (found.outcome, words in found.words) == (outcome, True), found.words
     assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 
@@ -584,7 +589,7 @@ def test_a_process_that_compares_and_is_lost_costs_one_measurement_alone(emulate
     whole, asked = module.Companion.ask, []
 
     def lost(companion, question, *more, **options):
-        if companion is emulated._comparer and not asked:
+        if companion is emulated._calls.compares and not asked:
             asked.append(os.kill(companion.pid, signal.SIGKILL))
         return whole(companion, question, *more, **options)
 

@@ -24,6 +24,8 @@ PACKAGES = {  # distribution -> the extra that brings it, and what it is for
     "nbgrader": ("grade", "grading a class"),
     "jupyterhub": ("hub", "a hub for a class"),
     "cupy-cuda13x": ("gpu", "CUDA C++ on a GPU"),
+    "nvidia-cuda-nvrtc": ("gpu", "compiling kernels for timed runs"),
+    "nvidia-ml-py": ("gpu", "seeing what disturbs a timed run"),
     "numba-cuda": ("gpu", "Python kernels on a GPU"),
     "nvidia-cutlass": ("gpu", "CuTe C++ headers"),
 }

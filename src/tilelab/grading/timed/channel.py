@@ -23,11 +23,11 @@ _prctl: Callable[..., int] | None = getattr(ctypes.CDLL(None), "prctl", None) if
 
 
 class Lost(Exception):
-    """The process ended, or did not answer in time and was ended. ``late`` says which."""
+    """The process ended, or did not answer in time and was ended: ``late``. ``signal`` is what ended it, or 0."""
 
-    def __init__(self, words: str, late: bool = False) -> None:
+    def __init__(self, words: str, late: bool = False, signal: int = 0) -> None:
         super().__init__(words)
-        self.late = late
+        self.late, self.signal = late, signal
 
 
 def _die_with_parent() -> None:
@@ -103,7 +103,7 @@ class Companion:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise Lost(self._ended()) from None
+            raise self._ended() from None
         now = time.monotonic()
         end, busy = now + seconds, now + EAGER * eager
         while b"\n" not in self._rest:
@@ -115,20 +115,21 @@ class Companion:
             got = os.read(self._answers, 1 << 16)
             self._rest += got
             if not got or len(self._rest) > LONGEST:
-                raise Lost(self._ended())
+                raise self._ended()
         line, _, self._rest = self._rest.partition(b"\n")
         try:
             answer = json.loads(line)
         except ValueError:
-            raise Lost(self._ended()) from None
+            raise self._ended() from None
         if not isinstance(answer, dict):
-            raise Lost(self._ended())
+            raise self._ended()
         return answer
 
-    def _ended(self) -> str:
+    def _ended(self) -> Lost:
         self.end()
         code = self._process.returncode
-        return f"its process ended ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return Lost(f"its process ended ({how})", signal=max(-code, 0))
 
     def end(self) -> None:
         """End the process, whatever it does, and wait until it is gone: its memory on the GPU is free then."""

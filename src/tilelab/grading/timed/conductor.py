@@ -5,26 +5,24 @@ no learner's code ever enters. They take turns. Each call has fresh inputs in fr
 wrote is compared in yet another process before its time counts. Nothing here holds a GPU.
 """
 
-import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from statistics import fmean, median
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from statistics import median
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilelab.cudacpp.errors import CudaError
 from tilelab.grading.errors import GradingError
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.folders import private_folder
-from tilelab.grading.timed.arrays import STARTS, Arena, Shape
+from tilelab.grading.timed.arrays import Shape
+from tilelab.grading.timed.calls import Calls
 from tilelab.grading.timed.channel import Companion, Lost
 from tilelab.grading.timed.cubin import compile_cubin, files_fault
 from tilelab.grading.timed.doubts import doubt, floor, on_time
-from tilelab.grading.timed.enough import Effort, enough
-from tilelab.grading.timed.faults import in_words, is_the_devices
+from tilelab.grading.timed.enough import Effort
 from tilelab.grading.timed.players import (
     DRAWN,
     EMULATED_SHAPES,
@@ -33,8 +31,10 @@ from tilelab.grading.timed.players import (
     Player,
     Refusal,
     Trouble,
+    blame,
     drawn,
 )
+from tilelab.grading.timed.rounds import OWN_CALLS, in_turns
 from tilelab.grading.timed.wanted import Candidate, Measured, Wanted
 from tilelab.grading.timed.watch import Watch, one_at_a_time
 from tilelab.kernels.ladder import rung
@@ -42,17 +42,6 @@ from tilelab.kernels.ladder import rung
 _now = time.perf_counter
 HERE = __package__
 NAME = "matmul"
-#: Calls of each of the course's own kernels in a round; their mean is its sample. The naive one has two speeds, 5 %
-#: apart, from call to call: a median of single calls would be now nearer to the one, now to the other.
-OWN_CALLS = 3
-
-
-class Zero(NamedTuple):
-    """Milliseconds of a kernel that does nothing: until it starts, and around it by its process's clock and by ours."""
-
-    before: float
-    wall: float
-    outer: float
 
 
 class Conductor:
@@ -82,8 +71,6 @@ class Conductor:
         self._known_ceilings, self._waiting = ceilings, waiting
         self._open = ExitStack()
         self._own: Companion | None = None
-        self._comparer: Companion | None = None
-        self._zeros: dict[int, Zero] = {}
 
     def __enter__(self) -> "Conductor":
         """Take the device."""
@@ -94,13 +81,16 @@ class Conductor:
             self._hold = self._open.enter_context(one_at_a_time(self._watch.name, self._waiting))
         try:
             self._folder = self._open.enter_context(private_folder())
-            self._comparer = self._companion("comparer")
+            self._calls = Calls(self._folder, lambda: self._companion("comparer"), self._effort, self._emulated)
+            self._open.callback(self._calls.end)
             self._start_own()
-            self.device = self._ask(self._trusted, {"do": "describe"})
+            self.device = self._calls.ask(self._trusted, {"do": "describe"})
             if self._watch is not None:
                 self.device["driver"] = self._watch.driver()
                 self._warm_up()
-            self.ceilings = self._known_ceilings(self.device["name"]) or self._ask(self._trusted, {"do": "ceilings"})
+            self.ceilings = self._known_ceilings(self.device["name"]) or self._calls.ask(
+                self._trusted, {"do": "ceilings"}
+            )
         except BaseException as error:
             self.__exit__(None, None, None)
             if isinstance(error, Lost | Trouble | GradingError | SandboxError | OSError):
@@ -110,9 +100,8 @@ class Conductor:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         """Let go of the device."""
-        for one in (self._own, self._comparer):
-            if one is not None:
-                one.end()
+        if self._own is not None:
+            self._own.end()
         self._open.close()
 
     def _warm_up(self) -> None:
@@ -140,19 +129,26 @@ class Conductor:
         about: dict[str, Any] = {"dropped": {}, "disagreements": {}}
         samples: dict[str, list[list[float]]] = {}
         shape = EMULATED_TIMED if self._emulated else wanted.shape
+        several = sum(one.handed_in for one in wanted.candidates) > 1
         outcome, words = "timed", ""
+
+        def over() -> str:
+            late = not self._emulated and _now() - began > self._effort.total
+            return f"the measurement is not done within {self._effort.total:g} s" if late else ""
+
         try:
-            with self._players(wanted, about) as players:
+            with ExitStack() as stack:
+                players = self._players(wanted, about, stack)
                 began_on_device = _now()
-                samples = self._rounds(players, shape, marks, about)
+                samples = self._rounds(wanted, players, stack, shape, marks, about, over)
                 about["seconds_on_device"] = round(_now() - began_on_device, 3)
-            about["late_ms"] = {one.candidate.name: round(median(one.late), 5) for one in players}
+            about["late_ms"] = {one.name: round(median(one.late), 5) for one in players}
             if not self._emulated:
                 on_time(about["late_ms"])
                 learners = {one.name for one in wanted.candidates if one.handed_in}
                 about["disagreements"] = doubt(samples, floor(shape, self.ceilings), learners)
         except Refusal as refusal:
-            outcome, words = "refused", str(refusal)
+            outcome, words = "refused", f"{refusal.name}: {refusal}" if several else str(refusal)
         except Trouble as trouble:
             outcome, words = "undecided", str(trouble)
             self._check_device()
@@ -177,73 +173,88 @@ class Conductor:
         assert self._own is not None
         return self._own
 
-    @property
-    def _compares(self) -> Companion:
-        """The process that compares, started again if need be."""
-        if self._comparer is None:
-            self._comparer = self._companion("comparer")
-        return self._comparer
-
     def _start_own(self) -> None:
         """Start the process of the course's own kernels, again if need be."""
         if self._own is not None:
             self._own.end()
         self._own, self._loaded = self._companion("worker"), set[str]()
-        self._zero(self._own)
+        self._calls.zero(self._own)
 
-    def _ask(
-        self, companion: Companion, question: dict[str, Any], seconds: float | None = None, eager: bool = False
-    ) -> dict[str, Any]:
-        """Ask one of our own processes what only the device can spoil."""
-        answer = companion.ask(question, seconds or self._effort.patience, eager)
-        if fault := answer.get("fault"):
-            raise Trouble(f"the device: {fault}")
-        return answer
-
-    @contextmanager
-    def _players(self, wanted: Wanted, about: dict[str, Any]) -> "Iterator[list[Player]]":
-        """Start the processes, and try every kernel that was handed in on the shapes; they end with the ``with``."""
+    def _players(self, wanted: Wanted, about: dict[str, Any], stack: ExitStack) -> list[Player]:
+        """Start the processes, and try every kernel that was handed in on the shapes; they end with the stack."""
         players: list[Player] = []
         shapes = EMULATED_SHAPES if self._emulated else (*SHAPES, *(drawn() for _ in range(DRAWN)))
-        with ExitStack() as stack:
-            for number, candidate in enumerate(wanted.candidates):
-                try:
-                    player = self._player(candidate, stack)
+        about["shapes"] = len(shapes)
+        for candidate in wanted.candidates:
+            try:
+                with ExitStack() as own:
+                    player = self._player(candidate, own)
                     if candidate.handed_in:
-                        for shape in shapes:
-                            self._call(player, shape)
+                        self._try(player, shapes)
                     players.append(player)
-                except Refusal as refusal:
-                    self._check_device()
-                    if not number:
-                        raise
-                    about["dropped"][candidate.name] = str(
-                        refusal
-                    )  # another kernel of the learner's: only the first must run
-            about["shapes"] = len(shapes)
-            if len(players) < 2:
-                raise Trouble("nothing is left to compare with")
-            yield players
+                    stack.push(own.pop_all())
+            except Refusal as refusal:
+                self._without(refusal, wanted, players, about)
+        return players
 
-    def _player(self, candidate: Candidate, stack: ExitStack) -> "Player":
+    def _try(self, player: Player, shapes: Sequence[Shape]) -> None:
+        """Call a kernel once on every shape."""
+        began = _now()
+        for shape in shapes:
+            self._call(player, shape)
+            if not self._emulated and _now() - began > self._effort.trials:
+                words = f"its trials on {len(shapes)} small shapes take over {self._effort.trials:g} s"
+                raise Refusal(words, player.name)
+
+    def _without(self, refusal: Refusal, wanted: Wanted, players: list[Player], about: dict[str, Any]) -> None:
+        """Go on without a learner's kernel that failed. Where the first one did, there is no going on.
+
+        Raises
+        ------
+        Refusal
+            The first candidate failed.
+        Trouble
+            So did the device, or somebody else is on it.
+        GradingError
+            The device does not answer any more.
+        """
+        is_first = refusal.name == wanted.candidates[0].name
+        if not is_first:
+            self._leave(refusal.name, str(refusal), players, about)
+        if not self._check_device():
+            raise Trouble(f"{refusal.name}: {refusal}; but the device failed too")
+        if self._watch is not None:
+            self._watch.alone(self._ours(players))
+        if is_first:
+            raise refusal
+
+    def _leave(self, name: str, why: str, players: list[Player], about: dict[str, Any]) -> None:
+        """Let go of a candidate; its process ends, or it would count as somebody else's on the device."""
+        about["dropped"][name] = why
+        for player in [one for one in players if one.name == name]:
+            player.worker.end()
+            players.remove(player)
+
+    def _ours(self, players: Sequence[Player]) -> set[int]:
+        """Return the numbers of our processes on the device."""
+        return {self._trusted.pid, self._calls.compares.pid, *(player.worker.pid for player in players)}
+
+    def _player(self, candidate: Candidate, stack: ExitStack) -> Player:
         if not candidate.handed_in:
             if candidate.rung not in self._loaded:
-                self._ask(self._trusted, {"do": "load", "name": candidate.rung, "code": self._code(candidate)})
+                self._calls.ask(self._trusted, {"do": "load", "name": candidate.rung, "code": self._code(candidate)})
                 self._loaded.add(candidate.rung)
             return Player(candidate, self._trusted, candidate.rung)
         code = self._code(candidate)
         worker = self._companion("worker")
         stack.callback(worker.end)
+        player = Player(candidate, worker, NAME)
         try:
-            self._zero(worker)
-            answer = worker.ask({"do": "load", "name": NAME, "code": code}, self._effort.patience)
+            self._calls.zero(worker)
+            self._calls.tell(player, {"do": "load", "name": NAME, "code": code}, self._effort.patience)
         except Lost as lost:
             raise Trouble(f"a process could not be started: {lost}") from None
-        if fault := answer.get("fault"):
-            if is_the_devices(fault):
-                raise Trouble(f"the device: {fault}")
-            raise Refusal(in_words(fault))
-        return Player(candidate, worker, NAME)
+        return player
 
     def _code(self, candidate: Candidate) -> dict[str, Any]:
         """Compile a candidate."""
@@ -254,7 +265,7 @@ class Conductor:
             kernel = rung(candidate.rung).kernel
             source, defines = kernel.source, {**kernel.defines}
         if candidate.handed_in and (fault := files_fault(source)):
-            raise Refusal(fault)
+            raise Refusal(fault, candidate.name)
         code: dict[str, Any] = {"source": source, "kernel": NAME, "defines": defines}
         if self._emulated:
             return code
@@ -262,158 +273,81 @@ class Conductor:
             built = compile_cubin(source, NAME, self.device["architecture"], defines)
         except CudaError as error:
             first = " — ".join(str(error).split("\n\n")[0].splitlines())
-            blame: type[Exception] = Refusal if candidate.handed_in else Trouble
-            raise blame(f"it does not compile for {self.device['architecture']}: {first}") from None
+            raise blame(candidate, f"it does not compile for {self.device['architecture']}: {first}") from None
         except GradingError as error:
             raise Trouble(f"this machine cannot compile it: {error}") from None
         file = self._folder / f"{secrets.token_hex(8)}.cubin"
         file.write_bytes(built.cubin)
         return code | {"cubin": str(file), "symbol": built.symbol}
 
-    def _check_device(self) -> None:
+    def _check_device(self) -> bool:
         """See that the device is clean after something went wrong on it.
+
+        Returns
+        -------
+        bool
+            Whether our own process, which no learner's code enters, found nothing wrong. That it had to wait says
+            nothing against the device: a kernel that did not end may have been on it.
 
         Raises
         ------
         GradingError
             It does not answer, even in a new process.
         """
-        for attempt in range(2):
-            try:
-                self._ask(self._trusted, {"do": "prepare", "name": ""})
-                self._ask(self._trusted, {"do": "go"}, self._effort.launch)
-                return
-            except (Lost, Trouble) as error:
-                if attempt:
-                    raise GradingError(f"the device does not answer any more: {error}") from None
-                try:
-                    self._start_own()
-                except (Lost, Trouble) as error:
-                    raise GradingError(f"the device does not answer any more: {error}") from None
-
-    # ---- calls
-
-    def _zero(self, worker: Companion) -> None:
-        """Learn what starting and waiting cost by a worker's clock and by ours, with a kernel that does nothing."""
-        befores, walls, outers = [], [], []
-        for _ in range(1 if self._emulated else 9):
-            self._ask(worker, {"do": "prepare", "name": ""})
-            began = _now()
-            told = self._ask(worker, {"do": "go"}, self._effort.launch, eager=True)
-            outers.append((_now() - began) * 1e3 - told["before"] - told["device"])
-            walls.append(told["wall"] - told["before"] - told["device"])
-            befores.append(told["before"])
-        self._zeros[worker.pid] = Zero(median(befores), median(walls), median(outers))
-
-    def _call(self, player: "Player", shape: Shape) -> list[float]:
-        """Call a kernel once on fresh inputs, compare all that it wrote, and return its sample.
-
-        Raises
-        ------
-        Refusal
-            A kernel that was handed in is wrong, faults or does not end.
-        Trouble
-            The course's own does, or the device fails.
-        """
-        size = "{}×{}×{}".format(*shape)
-        start, seeds = secrets.randbelow(STARTS + 1), [secrets.randbits(64), secrets.randbits(64)]
-        file = self._room_for(shape, size)
-        blame: type[Exception] = Refusal if player.candidate.handed_in else Trouble
         try:
-            launch = player.launch(shape, self.device["architecture"])
-        except (GradingError, ValueError) as error:
-            raise blame(f"for {size}: {error}") from None
+            self._idle()
+            return True
+        except (Lost, Trouble) as error:
+            waited = isinstance(error, Lost) and error.late
         try:
-            call = {"shape": shape, "start": start, "seeds": seeds, **launch}
-            self._tell(player, {"do": "prepare", "name": player.loaded, "call": call}, self._effort.patience)
-            began = _now()
-            told = self._tell(player, {"do": "go"}, self._effort.launch + (20 if self._emulated else 0), eager=True)
-            outer = (_now() - began) * 1e3
-        except Lost as lost:
-            raise blame(f"for {size}: the kernel {'does not end' if lost.late else 'is lost'}: {lost}") from None
-        except Refusal as refusal:
-            raise blame(f"for {size}: {refusal}") from None
-        self._collect(player, file)
-        question = {"file": str(file), "shape": shape, "start": start, "seeds": seeds}
-        try:
-            fault = self._compares.ask(question, self._effort.patience)["fault"]
-        except Lost as lost:  # this kernel may have left it no memory: the next one finds a new process
-            self._compares.end()
-            self._comparer = None
-            raise Trouble(f"for {size}: the process that compares is lost: {lost}") from None
-        if fault:
-            raise blame(f"for {size}: {fault}")
-        zero = self._zeros[player.worker.pid]
-        before = told["before"]
-        player.late.append(before - zero.before)
-        return [told["wall"] - before - zero.wall, told["device"], outer - before - zero.outer]
+            self._start_own()
+            self._idle()
+        except (Lost, Trouble, OSError) as error:
+            raise GradingError(f"the device does not answer any more: {error}") from None
+        return waited
 
-    def _room_for(self, shape: Shape, size: str) -> Path:
-        """Return the file that arenas of a shape go to: one for each, so that its pages stay where they are."""
-        file = self._folder / size
-        if not file.exists():
-            draft = file.with_name(f"{size}.new")
-            with open(draft, "wb") as room:  # all of it now: a worker that found the disk full would die of it
-                os.posix_fallocate(room.fileno(), 0, 4 * Arena(shape, 0).total)
-            draft.rename(file)
-        return file
+    def _call(self, player: Player, shape: Shape) -> list[float]:
+        return self._calls.call(player, shape, self.device["architecture"])
 
-    def _collect(self, player: "Player", file: Path) -> None:
-        """Have a worker write down what the kernel left. The kernel has ended: what fails here is no learner's fault.
-
-        Raises
-        ------
-        Trouble
-            It cannot.
-        """
-        try:
-            self._ask(player.worker, {"do": "collect", "file": str(file)})
-        except Lost as lost:
-            raise Trouble(f"a process could not write down what a kernel left: {lost}") from None
-
-    def _tell(self, player: "Player", question: dict[str, Any], seconds: float, eager: bool = False) -> dict[str, Any]:
-        answer = player.worker.ask(question, seconds, eager)
-        if fault := answer.get("fault"):
-            if is_the_devices(fault):
-                raise Trouble(f"the device: {fault}")
-            raise Refusal(in_words(fault))
-        return answer
+    def _idle(self) -> None:
+        """Run a kernel that does nothing."""
+        self._calls.ask(self._trusted, {"do": "prepare", "name": ""})
+        self._calls.ask(self._trusted, {"do": "go"}, self._effort.launch)
 
     # ---- rounds
 
     def _rounds(
-        self, players: "Sequence[Player]", shape: Shape, marks: Sequence[float], about: dict[str, Any]
+        self,
+        wanted: Wanted,
+        players: list[Player],
+        stack: ExitStack,
+        shape: Shape,
+        marks: Sequence[float],
+        about: dict[str, Any],
+        over: Callable[[], str],
     ) -> dict[str, list[list[float]]]:
-        """Time the candidates in turns until the ratio is known."""
-        samples: dict[str, list[list[float]]] = {player.candidate.name: [] for player in players}
-        clocks: list[dict[str, Any]] = []
-        about["clocks"] = clocks
-        for player in players:  # warm: the first launch of a kernel brings its code to the device
-            self._call(player, shape)
-        self._look(clocks, players)
-        for turn in range(self._effort.most_near):
-            for player in players[:: -1 if turn % 2 else 1]:
-                samples[player.candidate.name].append(self._turn(player, shape))
-            if turn % 10 == 9:
-                self._look(clocks, players)
-            if enough(samples, marks, self._effort):
-                break
-        self._look(clocks, players)
-        return samples
+        """Time the candidates in turns; where one fails, begin again without it."""
 
-    def _turn(self, player: "Player", shape: Shape) -> list[float]:
-        """Return a candidate's sample of a round: what was handed in is called once, the course's own more often."""
-        calls = 1 if player.candidate.handed_in or self._emulated else OWN_CALLS
-        return [fmean(times) for times in zip(*(self._call(player, shape) for _ in range(calls)), strict=True)]
+        def look() -> None:
+            if self._watch is not None:
+                self._watch.look(about["clocks"], self._ours(players))
 
-    def _look(self, clocks: list[dict[str, Any]], players: "Sequence[Player]") -> None:
-        """Note the clocks; stop where the device is slowed down or somebody else is on it."""
-        if self._watch is None:
-            return
-        state = self._watch.state()
-        clocks.append(state)
-        if state.get("slowed"):
-            raise Trouble(f"the device is not at its own speed: {', '.join(state['slowed'])}")
-        ours = {self._trusted.pid, self._compares.pid, *(player.worker.pid for player in players)}
-        if extra := self._watch.others(ours):
-            raise Trouble(f"the device is shared: {extra} other process{'es are' if extra > 1 else ' is'} on it")
+        while True:
+            if len(players) < 2:
+                raise Trouble("nothing is left to compare with")
+            about["clocks"] = []
+            # Our own process may have been started again: its kernels' players are made anew.
+            players[:] = [one if one.candidate.handed_in else self._player(one.candidate, stack) for one in players]
+            try:
+                return in_turns(
+                    players,
+                    lambda player: self._call(player, shape),
+                    marks,
+                    self._effort,
+                    look,
+                    lambda player, why: self._leave(player.name, why, players, about),
+                    over,
+                    1 if self._emulated else OWN_CALLS,
+                )
+            except Refusal as refusal:
+                self._without(refusal, wanted, players, about)

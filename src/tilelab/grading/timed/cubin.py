@@ -85,7 +85,7 @@ def nvrtc() -> tuple[str, tuple[str, ...]]:
 
         library = load_nvidia_dynamic_lib("nvrtc").abs_path
     except Exception as error:  # the loader has its own exceptions, and may be missing itself
-        raise GradingError(f"no NVRTC to compile with ({error!s:.120}): pip install cupy-cuda13x") from None
+        raise GradingError(f"no NVRTC to compile with ({error!s:.120}): pip install 'cupy-cuda13x[ctk]'") from None
     headers = []
     for package in ("cudart", "cccl"):
         with contextlib.suppress(Exception):  # not every installation has headers, and most kernels include none

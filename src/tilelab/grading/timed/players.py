@@ -23,11 +23,20 @@ EMULATED_TIMED: Shape = (32, 48, 40)
 
 
 class Refusal(Exception):
-    """A candidate is wrong, faults or does not end; the message is for the learner."""
+    """A candidate is wrong, faults or does not end; the message is for the learner. ``name`` says which candidate."""
+
+    def __init__(self, words: str, name: str) -> None:
+        super().__init__(words)
+        self.name = name
 
 
 class Trouble(Exception):
     """What is in the way is not the learner's fault."""
+
+
+def blame(candidate: Candidate, words: str) -> Refusal | Trouble:
+    """Return what to raise where a candidate fails by itself: the course's own costs no learner anything."""
+    return Refusal(words, candidate.name) if candidate.handed_in else Trouble(f"{candidate.name}: {words}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,11 @@ class Player:
     worker: Companion
     loaded: str
     late: list[float] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.candidate.name
 
     def launch(self, shape: Shape, architecture: str) -> dict[str, Any]:
         """Work out the launch for a shape, as numbers.

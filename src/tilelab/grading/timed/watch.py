@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.timed.players import Trouble
 
 #: NVML's reasons for low clocks that come from heat or the power supply: then a time is not the kernel's alone.
 SLOWED = {
@@ -67,7 +69,7 @@ def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> It
 
 
 class Watch:
-    """Reads a GPU's clocks and who uses it, by NVML; silent where ``nvidia-ml-py`` is not installed.
+    """Reads a GPU's clocks and who uses it, by NVML.
 
     Attributes
     ----------
@@ -82,8 +84,10 @@ class Watch:
         try:
             import pynvml
         except ImportError:
-            self._nvml: Any = None
-            return
+            raise GradingError(
+                "without nvidia-ml-py nothing would see who else is on the GPU, or that it is slowed down: "
+                f"{sys.executable} -m pip install nvidia-ml-py"
+            ) from None
         find = pynvml.nvmlDeviceGetHandleByIndex if which.isdigit() else pynvml.nvmlDeviceGetHandleByUUID
         try:
             pynvml.nvmlInit()
@@ -91,12 +95,10 @@ class Watch:
             self.name = str(pynvml.nvmlDeviceGetUUID(self._gpu))
         except pynvml.NVMLError as error:
             raise GradingError(f"the GPU {which!r} cannot be watched: {error}") from None
-        self._nvml = pynvml
+        self._nvml: Any = pynvml
 
     def state(self) -> dict[str, Any]:
         """Return clocks (MHz), temperature (°C), power and why clocks are low, as far as the device tells."""
-        if self._nvml is None:
-            return {}
         nvml = self._nvml
         reasons = self._asked(nvml.nvmlDeviceGetCurrentClocksThrottleReasons) or 0
         found = {
@@ -117,21 +119,29 @@ class Watch:
 
     def driver(self) -> str:
         """Return the driver's version."""
-        if self._nvml is None:
-            return ""
         try:
             return str(self._nvml.nvmlSystemGetDriverVersion())
         except self._nvml.NVMLError:
             return ""
 
-    def others(self, ours: set[int], patience: float = 2.0) -> int:
+    def look(self, clocks: list[dict[str, Any]], ours: set[int]) -> None:
+        """Note the clocks; raise `Trouble` where the device is slowed down or somebody else is on it."""
+        clocks.append(state := self.state())
+        if state["slowed"]:
+            raise Trouble(f"the device is not at its own speed: {', '.join(state['slowed'])}")
+        self.alone(ours)
+
+    def alone(self, ours: set[int]) -> None:
+        """Raise `Trouble` where processes that are not among ours are on the device."""
+        if extra := self.others(ours):
+            raise Trouble(f"the device is shared: {extra} other process{'es are' if extra > 1 else ' is'} on it")
+
+    def others(self, ours: set[int], patience: float = 5.0) -> int:
         """Return how many processes on the GPU are not among ours.
 
         A process that has just ended may be listed for a moment more. In a container the numbers of processes are
         others than ours; then their count speaks.
         """
-        if self._nvml is None:
-            return 0
         end = time.monotonic() + patience
         while True:
             try:

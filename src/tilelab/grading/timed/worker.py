@@ -20,7 +20,8 @@ def ground_of(which: str) -> Ground:
 def answering(ground: Ground) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return what answers the conductor's questions on a ground.
 
-    A question has ``do``; an answer has ``fault``, the device's or the emulator's own words, where a kernel failed.
+    A question has ``do``. Where it fails, the answer has ``fault``, the device's or the emulator's own words, and
+    ``ours``: whether a step of ours failed, in which no code that was handed in has a part.
     """
 
     def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -39,9 +40,10 @@ def answering(ground: Ground) -> Callable[[dict[str, Any]], dict[str, Any]]:
                 case "ceilings":
                     return ground.ceilings()
         except CudaError as error:
-            return {"fault": str(error)[:600]}
+            return {"fault": str(error)[:600], "ours": False}
         except (RuntimeError, MemoryError) as error:
-            return {"fault": f"{type(error).__name__}: {error}"[:600]}
+            ours = question["do"] not in ("load", "go")
+            return {"fault": f"{type(error).__name__}: {error}"[:600], "ours": ours}
         return {}
 
     return answer
