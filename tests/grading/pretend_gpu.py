@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
-from tilelab.grading.timed import calls
+from tilelab.grading.timed import calls, rounds
 from tilelab.grading.timed import conductor as module
 from tilelab.grading.timed.channel import Lost
 from tilelab.grading.timed.cubin import Code
@@ -164,5 +164,6 @@ def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None, wro
     monkeypatch.setattr(module, "Companion", Companion)
     monkeypatch.setattr(module, "_now", clock)
     monkeypatch.setattr(calls, "_now", clock)
+    monkeypatch.setattr(rounds, "_lot", random.Random(0))  # what is drawn is the same each time, as the times are
     monkeypatch.setattr(module, "compile_cubin", lambda *_: Code(b"", "matmul"))
     yield nvml

@@ -270,4 +270,6 @@ def test_a_measurement_that_takes_too_long_says_so(monkeypatch):
     times.of |= {MINE: (800.0,), TILED: (900.0,)}
     found = measured(monkeypatch, wanted(two=False), (1.125,), times=times)
     assert (found.outcome, found.about["seconds"] < 250) == ("timed", True), found.words
-    assert len(found.samples["yours"]) < Effort().most_near
+    assert Effort().least < len(found.samples["yours"]) < Effort().most_near
+    said = by_gain(found, Mark(1.125, 1.1, 0.0, "here"), "", "").lines
+    assert "the measurement is not done within 240 s: no more rounds were begun" in said

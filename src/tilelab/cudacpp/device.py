@@ -26,7 +26,7 @@ def gpu_missing() -> str | None:
     try:
         import cupy
     except ImportError:
-        return "running on a GPU needs CuPy: pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
+        return "running on a GPU needs CuPy: pip install 'cupy-cuda13x[ctk]' (cupy-cuda12x for a driver of CUDA 12)"
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError as error:

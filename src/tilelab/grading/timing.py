@@ -140,6 +140,8 @@ def by_gain(measured: Measured, mark: Mark | None, below: str, half: str) -> Ver
     ]
     if share < 1:
         lines.append(f"what to try next: {half if share else below}")
+    if "over" in measured.about:
+        lines.append(f"{measured.about['over']}: no more rounds were begun")
     lines += [f"{name}: {words}" for name, words in measured.about.get("disagreements", {}).items()]
     lines += [f"{name}: not compared with: {words}" for name, words in measured.about.get("dropped", {}).items()]
     return Verdict(share, tuple(lines))

@@ -86,7 +86,7 @@ class Calls:
         """
         answer = player.worker.ask(question, seconds, eager)
         if fault := answer.get("fault"):
-            if answer["ours"] or not (self._emulated or is_a_kernels(fault)):
+            if answer.get("ours", True) or not (self._emulated or is_a_kernels(fault)):
                 raise Trouble(f"the device: {fault}")
             raise Refusal(in_words(fault), player.name)
         return answer

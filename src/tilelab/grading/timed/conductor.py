@@ -133,8 +133,10 @@ class Conductor:
         outcome, words = "timed", ""
 
         def over() -> str:
-            late = not self._emulated and _now() - began > self._effort.total
-            return f"the measurement is not done within {self._effort.total:g} s" if late else ""
+            if self._emulated or _now() - began <= self._effort.total:
+                return ""
+            about["over"] = f"the measurement is not done within {self._effort.total:g} s"
+            return str(about["over"])
 
         try:
             with ExitStack() as stack:

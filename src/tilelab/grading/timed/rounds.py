@@ -9,6 +9,7 @@ from tilelab.grading.timed.enough import HOPELESS_AFTER, Effort, Samples, enough
 from tilelab.grading.timed.players import Player, Trouble
 
 T = TypeVar("T")
+_lot = secrets.SystemRandom()
 #: Calls of each of the course's own kernels in a round; their mean is its sample. The naive one has two speeds, 5 %
 #: apart, from call to call: a median of single calls would be now nearer to the one, now to the other.
 OWN_CALLS = 3
@@ -32,7 +33,7 @@ def orders(players: Sequence[T]) -> Iterator[list[T]]:
     drawn alone, one side would have more of them now and then, and the median would move there.
     """
     while True:
-        drawn = secrets.SystemRandom().sample(list(players), len(players))
+        drawn = _lot.sample(list(players), len(players))
         yield drawn
         yield drawn[::-1]
 
