@@ -258,6 +258,23 @@ __device__ float keep(const float* p) {
     Trick(0, "asks for more shared memory than there is", REFUSED, kernel(),
           {**TILES, "shared": 300000}, words="bytes of shared memory"),
     Trick(0, "a grid of nothing", REFUSED, kernel(), {**TILES, "grid": "M - M"}, words="grid extent"),
+    Trick(0, "a kernel of one's own to compare with that faults", HONEST, kernel(),
+          tiled=kernel(start=f"if ({LARGE} && first) C[(long long)1 << 36] = 1.0f;")),
+    Trick(0, "a kernel of one's own to compare with that is wrong on the shape that is timed", HONEST, kernel(),
+          tiled=kernel(value=f"{LARGE} ? 0.0f : acc")),
+    Trick(0, "a kernel of one's own to compare with that takes hundreds of times as long", HONEST, kernel(),
+          tiled=kernel(end=f"if ({LARGE}) for (long long until = clock64() + 100000000; clock64() < until;) {{}}")),
+    Trick(0, "a right kernel with the headers and helpers that a CPU's compiler has", HONEST, """
+// #include <iostream>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdio.h>
+constexpr int cdiv(int a, int b) { return (a + b - 1) / b; }
+int unused(int x) { return x + 1; }
+""" + kernel(start="uint32_t tiles = std::max(cdiv(K, TILE), 0); (void)tiles;",
+             value="std::isfinite(acc) && acc < INFINITY && acc < std::numeric_limits<float>::max() ? acc : NAN")),
     Trick(0, "compiles for ever", REFUSED, kernel(
         before="template <int N, int M> struct T { enum { v = T<N - 1, 2 * M>::v | T<N - 1, 2 * M + 1>::v }; };\n"
                "template <int M> struct T<0, M> { enum { v = M }; };\n__device__ int big = T<28, 1>::v;"),
