@@ -26,6 +26,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tilelab.cudacpp.errors import READING
+from tilelab.grading.device_sources import files_fault, library_fault
 from tilelab.grading.errors import GradingError
 from tilelab.grading.problems import Finding
 from tilelab.grading.python_kernels import looks_like_python
@@ -382,7 +383,19 @@ def parameters_fault(answer: CudaAnswer) -> str:
     pointers = [parameter.pointer for parameter in found]
     if pointers != [True] * 3 + [False] * (3 + answer.tile_argument):
         return f"the kernel's parameters are ({', '.join(map(str, found))}); write {asked}"
+    for name, parameter in zip(("M", "N", "K", "TILE"), found[3:], strict=False):
+        # A type that is not known here fails in emulation, and one that is read wrongly here does too: the compiler
+        # checks what was read (`tilelab.cudacpp.signature_check`).
+        if parameter.dtype not in ("int32", "uint32", ""):
+            name = parameter.name or name
+            return f"{name} is declared `{parameter}`; the launch passes an int: declare it `int {name}`"
     return ""
+
+
+def kernel_fault(answer: CudaAnswer) -> str:
+    """Say why a kernel is refused before it runs anywhere, or ``""``: on the CPU and on the judge's GPU in one way."""
+    fault = parameters_fault(answer)
+    return fault if fault or answer.in_python else files_fault(answer.source) or library_fault(answer.source)
 
 
 def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> Finding:
@@ -398,7 +411,7 @@ def look_at_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape]) -> F
     what = ""
     try:
         answer = read()
-        if fault := parameters_fault(answer):
+        if fault := kernel_fault(answer):
             return Finding(False, fault)
         names = dict(zip("MNK", shapes[0], strict=True)) | {"TILE": answer.tile}
         for what, rule in answer.launch.items():
@@ -439,7 +452,7 @@ def judge_kernel(read: Callable[[], CudaAnswer], shapes: Sequence[Shape], seed: 
         answer = read()
     except GradingError as error:
         return Judgement(0.0, (str(error),))
-    if fault := parameters_fault(answer):
+    if fault := kernel_fault(answer):
         return Judgement(0.0, (fault,))
     trials = try_all(answer, shapes, seed)
     right = sum(trial.ok for trial in trials)

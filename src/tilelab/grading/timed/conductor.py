@@ -14,13 +14,14 @@ from types import TracebackType
 from typing import Any
 
 from tilelab.cudacpp.errors import CudaError
+from tilelab.grading.cuda_answers import kernel_fault
 from tilelab.grading.errors import GradingError
 from tilelab.grading.sandbox.errors import SandboxError
 from tilelab.grading.sandbox.folders import private_folder
 from tilelab.grading.timed.arrays import Shape
 from tilelab.grading.timed.calls import Calls
 from tilelab.grading.timed.channel import Companion, Lost
-from tilelab.grading.timed.cubin import compile_cubin, files_fault
+from tilelab.grading.timed.cubin import compile_cubin
 from tilelab.grading.timed.doubts import doubt, floor, on_time
 from tilelab.grading.timed.enough import Effort
 from tilelab.grading.timed.players import (
@@ -266,7 +267,7 @@ class Conductor:
         else:
             kernel = rung(candidate.rung).kernel
             source, defines = kernel.source, {**kernel.defines}
-        if candidate.handed_in and (fault := files_fault(source)):
+        if candidate.handed_in and (fault := kernel_fault(candidate.answer)):
             raise Refusal(fault, candidate.name)
         code: dict[str, Any] = {"source": source, "kernel": NAME, "defines": defines}
         if self._emulated:

@@ -7,7 +7,6 @@ device runtime a kernel can start no other kernel.
 import contextlib
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,57 +17,20 @@ import tilelab
 from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.processes import Limits, Task, run
+from tilelab.grading.device_sources import STANDARD, STANDARD_TEXT, device_text, files_fault
 from tilelab.grading.errors import GradingError
 
+#: The name under which NVRTC reads our text before a source.
+STANDARD_NAME = "tilelab_standard.h"
+#: Headers of CUDA that hold nothing but what NVRTC has built in: as good as empty where they are not installed.
+BUILT_IN = dict.fromkeys(["cuda_runtime.h", "device_launch_parameters.h", "vector_types.h"], "\n")
 LIMITS = Limits(seconds=20.0, memory=8 * 1024**3, file_size=64 * 1024**2)
-#: Headers that a source may include. Any other name would be a file of the judge's machine.
-HEADERS = frozenset(
-    {"cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cuda.h", "cuda_bf16.h", "cuda_fp16.h"}
-    | {"cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h", "device_launch_parameters.h", "mma.h"}
-    | {"cuda/barrier", "cuda/pipeline", "vector_types.h", "stdint.h", "cstdint"}
-)
-#: What brings other files in, spliced lines and digraphs undone. It counts wherever it stands, in a comment or a text
-#: too: what is one and what is not can be disguised. ``.include`` and the like are the assembler's.
-_DIRECTIVE = re.compile(
-    r"#(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(include_next|include|embed|import)\b((?:/\*(?:[^*]|\*(?!/))*+\*/|[^\n])*+)"
-)
-_HEADER = re.compile(r"""(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:<([\w./+-]+)>|"([\w./+-]+)")\s*(?:/[/*].*)?""", re.S)
-_OTHER_WAYS = re.compile(
-    r"__has_include|__has_embed|_Pragma(?!\s*\(\s*\"unroll\b[^\"]*\"\s*\))|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
-)
-#: How a name that asks for files begins, where a macro puts it together.
-_BEGINNINGS = frozenset(
-    name[:end] for name in ("__has_include", "__has_embed", "_Pragma") for end in range(1, len(name))
-)
-
-
 @dataclass(frozen=True)
 class Code:
     """Machine code, and the symbol of the kernel in it."""
 
     cubin: bytes
     symbol: str
-
-
-def files_fault(source: str) -> str:
-    """Say which file of the judge's machine a source asks for, or that it is no text, or ``""``."""
-    try:
-        source.encode()
-    except UnicodeEncodeError:
-        return "the source is no text: it has half a character in it"
-    if "\0" in source:  # a compiler would read no further
-        return "the source is no text: it has a character with the number 0 in it"
-    lines = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", source).replace("??/", "\\").replace("??=", "#")
-    spliced = re.sub(r"\\[ \t]*\n", "", lines).replace("%:", "#")
-    if found := _OTHER_WAYS.search(re.sub(r'"\s*"', "", spliced)):  # texts beside each other are one
-        return f"{found[0]!r} asks for files of the judge's machine"
-    if "##" in spliced and (begun := _BEGINNINGS.intersection(re.findall(r"\w+", spliced))):
-        return f"{min(begun)!r}, which ## may complete, asks for files of the judge's machine"
-    for found in _DIRECTIVE.finditer(spliced):
-        name = _HEADER.fullmatch(found[2])
-        if found[1] != "include" or name is None or (name[1] or name[2]) not in HEADERS:
-            return f"#{found[1]} {found[2].strip()[:60]}: a kernel may include {', '.join(sorted(HEADERS))}"
-    return ""
 
 
 @lru_cache
@@ -119,12 +81,14 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
     if fault := files_fault(source):
         raise BuildError(fault)
     library, headers = nvrtc()
-    options = [f"--gpu-architecture={architecture}", "-std=c++17", "-lineinfo"]
+    options = [f"--gpu-architecture={architecture}", "-std=c++17", "-lineinfo", f"--pre-include={STANDARD_NAME}"]
+    options += ["--device-as-default-execution-space"]  # a helper without __device__ is one, as in emulation
     options += [f"-D{key}={value}" for key, value in defines.items()] + [f"-I{folder}" for folder in headers]
     job = {"library": library, "name": name, "options": options, "file": FILE}
+    job |= {"headers": {STANDARD_NAME: STANDARD_TEXT, **STANDARD, **({} if headers else BUILT_IN)}}
     root = Path(tilelab.__file__).resolve().parents[1]
     program = Path(__file__).with_name("nvrtc_inside.py").read_bytes()
-    files = {"start.py": program, FILE: source.encode(), "job.json": json.dumps(job).encode()}
+    files = {"start.py": program, FILE: device_text(source).encode(), "job.json": json.dumps(job).encode()}
     shown = [root, Path(library).parent, *map(Path, headers)]
     done = run(Task([sys.executable, "-I", "-B", "start.py"], files, ["kernel.cubin", "result.json"], LIMITS, shown))
     if done.timed_out:

@@ -5,8 +5,14 @@ It stands alone: it is copied into the folder where it runs.
 
 import ctypes
 import json
-from ctypes import byref, c_char_p, c_size_t, c_void_p, create_string_buffer
+from collections.abc import Iterable
+from ctypes import Array, byref, c_char_p, c_size_t, c_void_p, create_string_buffer
 from pathlib import Path
+
+
+def _texts(texts: Iterable[str]) -> Array[c_char_p]:
+    encoded = [text.encode() for text in texts]
+    return (c_char_p * len(encoded))(*encoded)
 
 
 def main() -> None:
@@ -16,11 +22,12 @@ def main() -> None:
         ctypes.CDLL(str(beside), mode=ctypes.RTLD_GLOBAL)
     library, program = ctypes.CDLL(job["library"]), c_void_p()
     source, name = Path(job["file"]).read_bytes(), job["name"].encode()
-    library.nvrtcCreateProgram(byref(program), source, job["file"].encode(), 0, None, None)
+    names, texts = (_texts(part) for part in (job["headers"], job["headers"].values()))
+    library.nvrtcCreateProgram(byref(program), source, job["file"].encode(), len(names), texts, names)
     library.nvrtcAddNameExpression(program, name)
     Path("result.json").write_text("{}")  # from here on whatever ends this process is in the source
-    options = (c_char_p * len(job["options"]))(*(option.encode() for option in job["options"]))
-    failed = library.nvrtcCompileProgram(program, len(job["options"]), options)
+    options = _texts(job["options"])
+    failed = library.nvrtcCompileProgram(program, len(options), options)
     size, symbol = c_size_t(), c_char_p()
     library.nvrtcGetProgramLogSize(program, byref(size))
     log = create_string_buffer(size.value)
