@@ -14,12 +14,11 @@ from pathlib import Path
 STANDARD_TEXT = (Path(__file__).parent / "timed" / "standard.h").read_text(encoding="utf-8")
 #: Headers of the standard library, all of whose names that a kernel can use stand in that text: NVRTC gets each of them
 #: as good as empty. ``assert`` may change from one include to the next, as C has it.
-STANDARD = dict.fromkeys(
-    ["algorithm", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "float.h"]
-    + ["initializer_list", "limits", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h"]
-    + ["type_traits", "utility"],
-    "\n",
-) | dict.fromkeys(
+_C = "assert.h float.h limits.h math.h stddef.h stdint.h stdio.h stdlib.h string.h"
+_CPP = "cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cstring"
+_CPP_ALONE = "algorithm initializer_list limits type_traits utility"
+STANDARD = dict.fromkeys([*_C.split(), *_CPP.split(), *_CPP_ALONE.split()], "\n")
+STANDARD |= dict.fromkeys(
     ["assert.h", "cassert"], "#ifdef NDEBUG\n#undef assert\n#define assert(condition) ((void)0)\n#endif\n"
 )
 #: Headers that a source may include. Any other name would be a file of the judge's machine.
@@ -28,8 +27,8 @@ HEADERS = frozenset(
     | {"cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h", "device_launch_parameters.h", "mma.h"}
     | {"cuda/barrier", "cuda/pipeline", "math_constants.h", "vector_types.h", *STANDARD}
 )
-#: Words, numbers, texts and characters, of which a comment is no part, and comments. What is never closed goes on to the
-#: end, and is no comment.
+#: Words, numbers, texts and characters, of which a comment is no part, and comments. What is never closed goes on to
+#: the end, and is no comment.
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*+|/\*.*?\*/)|/\*.*"
     r"|(?:u8|[uUL])?R\"(?P<end>[^()\\\s\"]{0,16})\((?:.*?\)(?P=end)\"|.*)"
@@ -42,8 +41,8 @@ _HARMLESS = re.compile(
     r"(#[ \t]*pragma[ \t]+|_Pragma[ \t]*\([ \t]*\")(GCC|clang)"
     r"(?=[ \t]+(?:unroll|ivdep|loop|diagnostic|optimize|push_options|pop_options)\b)"
 )
-#: What brings other files in, spliced lines and digraphs undone. It counts wherever it stands, in a text too: what is one
-#: can be disguised. ``.include`` and the like are the assembler's.
+#: What brings other files in, spliced lines and digraphs undone. It counts wherever it stands, in a text too: what is
+#: one can be disguised. ``.include`` and the like are the assembler's.
 _DIRECTIVE = re.compile(
     r"#(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(include_next|include|embed|import)\b((?:/\*(?:[^*]|\*(?!/))*+\*/|[^\n])*+)"
 )
@@ -98,7 +97,7 @@ def files_fault(source: str) -> str:
     if "\0" in source:  # a compiler would read no further
         return "the source is no text: it has a character with the number 0 in it"
     text = device_text(source)
-    spliced = re.sub(r"\\\n", "", text.replace("??/", "\\").replace("??=", "#")).replace("%:", "#")
+    spliced = re.sub(r"\\[ \t]*\n", "", text.replace("??/", "\\").replace("??=", "#")).replace("%:", "#")
     if found := _OTHER_WAYS.search(re.sub(r'"\s*"', "", spliced)):  # texts beside each other are one
         return f"{found[0]!r} asks for files of the judge's machine"
     if "##" in spliced and (pasted := _pasted(re.findall(r"\w+", spliced))):
@@ -149,6 +148,7 @@ def library_fault(source: str) -> str:
     """
     from tilelab.cudacpp.host_build import host_containers
     from tilelab.cudacpp.preprocess import active, without_comments
+    from tilelab.cudacpp.source import excerpt
     from tilelab.cudacpp.unemulated import why_unemulated
 
     text = active(without_comments(source), {})[0]
@@ -160,8 +160,8 @@ def library_fault(source: str) -> str:
             continue
         line = text.count("\n", 0, found.start()) + 1
         return (
-            f"line {line}: {source.splitlines()[line - 1].strip()[:120]} — {used} is not there on the judge's GPU: of the "
-            "standard library a kernel has mathematics, min, max, clamp, swap, pair, numeric_limits, the usual type "
-            "traits and fixed-width integers"
+            f"line {line}: {excerpt(source, line)[:120]} — {used} is not there on the judge's GPU: of the standard "
+            "library a kernel has mathematics, min, max, clamp, swap, pair, numeric_limits, the usual type traits and "
+            "fixed-width integers"
         )
     return ""

@@ -25,6 +25,8 @@ STANDARD_NAME = "tilelab_standard.h"
 #: Headers of CUDA that hold nothing but what NVRTC has built in: as good as empty where they are not installed.
 BUILT_IN = dict.fromkeys(["cuda_runtime.h", "device_launch_parameters.h", "vector_types.h"], "\n")
 LIMITS = Limits(seconds=20.0, memory=8 * 1024**3, file_size=64 * 1024**2)
+
+
 @dataclass(frozen=True)
 class Code:
     """Machine code, and the symbol of the kernel in it."""
@@ -84,8 +86,8 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
     options = [f"--gpu-architecture={architecture}", "-std=c++17", "-lineinfo", f"--pre-include={STANDARD_NAME}"]
     options += ["--device-as-default-execution-space"]  # a helper without __device__ is one, as in emulation
     options += [f"-D{key}={value}" for key, value in defines.items()] + [f"-I{folder}" for folder in headers]
-    job = {"library": library, "name": name, "options": options, "file": FILE}
-    job |= {"headers": {STANDARD_NAME: STANDARD_TEXT, **STANDARD, **({} if headers else BUILT_IN)}}
+    given = {STANDARD_NAME: STANDARD_TEXT, **STANDARD, **({} if headers else BUILT_IN)}
+    job = {"library": library, "name": name, "options": options, "file": FILE, "headers": given}
     root = Path(tilelab.__file__).resolve().parents[1]
     program = Path(__file__).with_name("nvrtc_inside.py").read_bytes()
     files = {"start.py": program, FILE: device_text(source).encode(), "job.json": json.dumps(job).encode()}

@@ -236,13 +236,20 @@ TILELAB_IS(is_reference, (!is_same_v<T, remove_reference_t<T>>))
 TILELAB_IS(is_trivially_copyable, __is_trivially_copyable(T))
 #undef TILELAB_IS
 
-template <class T> struct numeric_limits { static constexpr bool is_specialized = false; };
+// A plain class has functions alone: what constants it had would lie in the memory of every kernel, used or not.
+template <class T> struct tilelab_limits;
+template <class T> struct numeric_limits : tilelab_limits<T> {
+    static constexpr bool is_specialized = true, is_signed = static_cast<T>(-1) < static_cast<T>(0);
+    static constexpr bool is_integer = tilelab_limits<T>::tilelab_whole(), is_exact = is_integer;
+    static constexpr bool has_infinity = !is_integer, has_quiet_NaN = !is_integer;
+    static constexpr int digits = tilelab_limits<T>::tilelab_digits(), radix = 2;
+    static constexpr int digits10 = (digits - !is_integer) * 30103L / 100000;
+};
 template <class T> struct numeric_limits<const T> : numeric_limits<T> {};
-#define TILELAB_LIMITS(T, lowest_, min_, max_, digits_, digits10_, integer_, epsilon_, infinity_, nan_) \
-    template <> struct numeric_limits<T> { \
-        static constexpr bool is_specialized = true, is_signed = static_cast<T>(-1) < static_cast<T>(0), is_integer = integer_; \
-        static constexpr bool is_exact = integer_, has_infinity = !integer_, has_quiet_NaN = !integer_; \
-        static constexpr int digits = digits_, digits10 = digits10_, radix = 2; \
+#define TILELAB_LIMITS(T, lowest_, min_, max_, digits_, whole_, epsilon_, infinity_, nan_) \
+    template <> struct tilelab_limits<T> { \
+        static constexpr bool tilelab_whole() { return whole_; } \
+        static constexpr int tilelab_digits() { return digits_; } \
         static constexpr T lowest() { return lowest_; } \
         static constexpr T min() { return min_; } \
         static constexpr T max() { return max_; } \
@@ -250,21 +257,21 @@ template <class T> struct numeric_limits<const T> : numeric_limits<T> {};
         static constexpr T infinity() { return infinity_; } \
         static constexpr T quiet_NaN() { return nan_; } \
     };
-#define TILELAB_WHOLE(T, min, max, digits, digits10) TILELAB_LIMITS(T, min, min, max, digits, digits10, true, 0, 0, 0)
-TILELAB_WHOLE(bool, false, true, 1, 0)
-TILELAB_WHOLE(char, CHAR_MIN, CHAR_MAX, 7, 2)
-TILELAB_WHOLE(signed char, SCHAR_MIN, SCHAR_MAX, 7, 2)
-TILELAB_WHOLE(unsigned char, 0, UCHAR_MAX, 8, 2)
-TILELAB_WHOLE(short, SHRT_MIN, SHRT_MAX, 15, 4)
-TILELAB_WHOLE(unsigned short, 0, USHRT_MAX, 16, 4)
-TILELAB_WHOLE(int, INT_MIN, INT_MAX, 31, 9)
-TILELAB_WHOLE(unsigned, 0, UINT_MAX, 32, 9)
-TILELAB_WHOLE(long, LONG_MIN, LONG_MAX, 63, 18)
-TILELAB_WHOLE(unsigned long, 0, ULONG_MAX, 64, 19)
-TILELAB_WHOLE(long long, LLONG_MIN, LLONG_MAX, 63, 18)
-TILELAB_WHOLE(unsigned long long, 0, ULLONG_MAX, 64, 19)
-TILELAB_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, 24, 6, false, FLT_EPSILON, INFINITY, NAN)
-TILELAB_LIMITS(double, -DBL_MAX, DBL_MIN, DBL_MAX, 53, 15, false, DBL_EPSILON, HUGE_VAL, double(NAN))
+#define TILELAB_WHOLE(T, min, max, digits) TILELAB_LIMITS(T, min, min, max, digits, true, 0, 0, 0)
+TILELAB_WHOLE(bool, false, true, 1)
+TILELAB_WHOLE(char, CHAR_MIN, CHAR_MAX, 7)
+TILELAB_WHOLE(signed char, SCHAR_MIN, SCHAR_MAX, 7)
+TILELAB_WHOLE(unsigned char, 0, UCHAR_MAX, 8)
+TILELAB_WHOLE(short, SHRT_MIN, SHRT_MAX, 15)
+TILELAB_WHOLE(unsigned short, 0, USHRT_MAX, 16)
+TILELAB_WHOLE(int, INT_MIN, INT_MAX, 31)
+TILELAB_WHOLE(unsigned, 0, UINT_MAX, 32)
+TILELAB_WHOLE(long, LONG_MIN, LONG_MAX, 63)
+TILELAB_WHOLE(unsigned long, 0, ULONG_MAX, 64)
+TILELAB_WHOLE(long long, LLONG_MIN, LLONG_MAX, 63)
+TILELAB_WHOLE(unsigned long long, 0, ULLONG_MAX, 64)
+TILELAB_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, 24, false, FLT_EPSILON, INFINITY, NAN)
+TILELAB_LIMITS(double, -DBL_MAX, DBL_MIN, DBL_MAX, 53, false, DBL_EPSILON, HUGE_VAL, double(NAN))
 #undef TILELAB_WHOLE
 #undef TILELAB_LIMITS
 }  // namespace std
