@@ -11,6 +11,7 @@ from tilelab.cudacpp.errors import BuildError
 from tilelab.grading.cuda_answers import can_emulate, judge_kernel, kernel_fault, look_at_kernel, read_cuda
 from tilelab.grading.device_sources import HEADERS, STANDARD, device_text, files_fault, library_fault
 from tilelab.grading.errors import GradingError
+from tilelab.grading.timed import cubin
 from tilelab.grading.timed.cubin import compile_cubin, nvrtc
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "autograder" / "corpora"))
@@ -89,7 +90,7 @@ RIGHT = {
 #: What is refused on both sides, and words of it.
 REFUSED = {
     "<iostream>": (include("iostream"), "line 1: #include <iostream> — not emulated: <iostream>"),
-    "<vector>": (include("vector"), "line 1: #include <vector> — a kernel may include algorithm"),
+    "<vector>": (include("vector"), "line 1: #include <vector> — a kernel may include cooperative_groups.h"),
     "<cuda_runtime_api.h>": (include("cuda_runtime_api.h"), "a kernel may include"),
     "<device_functions.h>": (include("device_functions.h"), "a kernel may include"),
     "<sm_20_intrinsics.h>": (include("sm_20_intrinsics.h"), "a kernel may include"),
@@ -129,6 +130,17 @@ def test_what_is_right_compiles_for_a_gpu(source):
     assert code.cubin.startswith(b"\x7fELF")
     if source == TILED:  # of what is read before it nothing lies in a kernel's memory
         assert b".nv.global" not in code.cubin
+
+
+def test_without_cudas_headers_what_is_built_in_is_there_and_the_rest_is_no_learners_fault(monkeypatch):
+    try:
+        library, _ = nvrtc()
+    except GradingError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(cubin, "nvrtc", lambda: (library, ()))
+    assert compile_cubin('#include "cuda_runtime.h"\n' + include("stdio.h"), "matmul", "sm_90", {}).cubin
+    with pytest.raises(GradingError, match=r"cuda_fp16\.h was not found"):
+        compile_cubin(include("cuda_fp16.h"), "matmul", "sm_90", {})
 
 
 @pytest.mark.parametrize(("source", "words"), REFUSED.values(), ids=REFUSED)

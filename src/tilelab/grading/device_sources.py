@@ -12,12 +12,12 @@ from pathlib import Path
 
 #: What g++ gives a kernel and NVRTC does not, as a text that NVRTC reads before each source.
 STANDARD_TEXT = (Path(__file__).parent / "timed" / "standard.h").read_text(encoding="utf-8")
+_C = ["assert.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h"]
+_CPP = ["cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring"]
+_CPP_ALONE = ["algorithm", "initializer_list", "limits", "type_traits", "utility"]
 #: Headers of the standard library, all of whose names that a kernel can use stand in that text: NVRTC gets each of them
 #: as good as empty. ``assert`` may change from one include to the next, as C has it.
-_C = "assert.h float.h limits.h math.h stddef.h stdint.h stdio.h stdlib.h string.h"
-_CPP = "cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cstring"
-_CPP_ALONE = "algorithm initializer_list limits type_traits utility"
-STANDARD = dict.fromkeys([*_C.split(), *_CPP.split(), *_CPP_ALONE.split()], "\n")
+STANDARD = dict.fromkeys([*_C, *_CPP, *_CPP_ALONE], "\n")
 STANDARD |= dict.fromkeys(
     ["assert.h", "cassert"], "#ifdef NDEBUG\n#undef assert\n#define assert(condition) ((void)0)\n#endif\n"
 )
@@ -129,11 +129,13 @@ def _pasted(words: Iterable[str]) -> str:
 def _refused(source: str, directive: str, header: str) -> str:
     from tilelab.cudacpp.unemulated import why_unemulated
 
-    line = next((n for n, text in enumerate(source.splitlines(), 1) if header and header in text and "#" in text), 0)
+    lines = enumerate(device_text(source).split("\n"), 1)
+    line = next((n for n, text in lines if header and header in text and "#" in text), 0)
     place = f"line {line}: " if line else ""
     if why := why_unemulated(directive):
         return f"{place}{directive} — {why}"
-    return f"{place}{directive} — a kernel may include {', '.join(sorted(HEADERS))}"
+    own, standard = ", ".join(sorted(HEADERS - set(STANDARD))), ", ".join(sorted([*_CPP, *_CPP_ALONE]))
+    return f"{place}{directive} — a kernel may include {own}, and of the standard library {standard}"
 
 
 @lru_cache
