@@ -388,7 +388,7 @@ def parameters_fault(answer: CudaAnswer) -> str:
         # checks what was read (`tilelab.cudacpp.signature_check`).
         if parameter.dtype not in ("int32", "uint32", ""):
             name = parameter.name or name
-            return f"{name} is declared `{parameter}`; the launch passes an int: declare it `int {name}`"
+            return f"{name} is declared `{str(parameter).strip()}`; the launch passes an int: declare it `int {name}`"
     return ""
 
 
