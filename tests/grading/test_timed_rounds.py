@@ -13,7 +13,10 @@ from tilelab.grading.timed.rounds import orders
 from tilelab.grading.timed.thresholds import MOST_SPREAD
 from tilelab.grading.timed.wanted import Candidate, Wanted, handed_in
 
-MINE, BASE = "__global__ void matmul() { /* mine */ }", "__global__ void matmul() { /* my tiled */ }"
+MINE, BASE = (
+    "__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) { /* mine */ }",
+    "__global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) { /* my tiled */ }",
+)
 YOUR_TILED, OVER = "your tiled kernel", "the course's tiled kernel"
 LAUNCH = {"grid": 1, "block": 1}
 WANTED = Wanted(
