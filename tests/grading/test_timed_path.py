@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -496,23 +497,333 @@ def test_where_the_device_cannot_be_used_pending_fails(course, monkeypatch):
     assert (code, "others can read" in said) == (1, True), said
 
 
-def test_where_there_is_a_device_grading_does_all_three(course, monkeypatch):
+def test_where_there_is_a_device_grading_does_all_three(course):
     """The command, with a CPU in the GPU's place: it measures, and decides nothing."""
-    from tilelab.cudacpp import device
-    from tilelab.grading.timed import complete as module
-
-    monkeypatch.setattr(device, "gpu_missing", lambda: None)
-    monkeypatch.setattr(module.complete, "__defaults__", ("emulated", False))
-    before = grades(course)
-    code, said = invoke("grade", "practice", "--pending", "--course", course.root, "--json")
+    before, asked = grades(course), ("--course", course.root, "--device", "emulated", "--json")
+    code, said = invoke("grade", "practice", "--pending", *asked)
     assert code == 0, said
     assert "3 timed parts stay pending" in said
     rows = json.loads(said.splitlines()[-1])["rows"]
     assert [row["decided"] for row in rows] == [False] * 3
     assert all("stood in for the GPU" in row["what to know"] for row in rows)
-    code, said = invoke("grade", "practice", "--course", course.root, "--json")
+    code, said = invoke("grade", "practice", *asked)
     assert [row["pending"] for row in json.loads(said.splitlines()[-1])["rows"]] == [4, 1]
     assert grades(course) == before
+
+
+# ---- what was asked
+
+
+@pytest.mark.parametrize(
+    ("part", "now", "stale", "words"),
+    [
+        ("practice_1_timed", "shape = [4096, 4096, 4096]", {TIMED[0]}, "shape was [1024, 1024, 1024] and is [4096, "),
+        ("practice_1_timed", 'against = "tiled_16"', {TIMED[0]}, "against was 'naive' and is 'tiled_16'"),
+        ("practice_1_explanation", 'own = "register_2x2"', {TIMED[1]}, "own was 'tiled_16' and is 'register_2x2'"),
+    ],
+)
+def test_results_of_another_question_than_the_courses_decide_nothing(course, tmp_path, part, now, stale, words):
+    from tilelab.grading.timed.thresholds import FILE
+
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")
+    said = course.root / FILE
+    head, name, rest = said.read_text().partition(f"[{part}]")
+    for line in rest.splitlines():
+        if line.startswith(now.split()[0]):
+            rest = rest.replace(line, now, 1)
+            break
+    if "tiled_16" in now:
+        rest = rest.replace('own = "tiled_16"', 'own = "register_2x2"', 1)
+    said.write_text(head + name + rest)
+    settled = {one.cell: one for one in Pending(course).settle(file)}
+    assert {cell for cell, one in settled.items() if not one.decided} == stale
+    for cell in stale:
+        assert words in settled[cell].words
+        assert settled[cell].words.endswith("export again, and run again")
+        assert grades(course)["ada", cell][2] == 1
+    again = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")
+    settled = list(Pending(course).settle(again))
+    assert {one.cell for one in settled if one.decided} == stale, settled
+
+
+def test_a_check_that_asks_something_else_now_makes_results_stale(course, tmp_path, monkeypatch):
+    from tilelab.grading.judge import Judge
+
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice", ["ada"]), tmp_path / "r.jsonl")
+    whole = Judge.timer
+    for timer, words in (
+        (lambda judge, cell: lambda answers, asked: wanted(TILED), "the course's check has changed"),
+        (lambda judge, cell: lambda answers, asked: {}["x"], "the course's check fails on its answers (KeyError: 'x')"),
+        (lambda judge, cell: None, "no rule for this part any more"),
+    ):
+        monkeypatch.setattr(Judge, "timer", timer)
+        settled = list(Pending(course).settle(file))
+        assert [(one.decided, words in one.words) for one in settled] == [(False, True)] * 2, settled
+    monkeypatch.setattr(Judge, "timer", whole)
+    assert [one.decided for one in Pending(course).settle(file)] == [True] * 2
+
+
+# ---- all three in one command, on a GPU that is none
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Let commands measure on a GPU that is none; its ``measured`` counts, and ``at`` says what happens at which."""
+    from pretend_gpu import pretend_gpu
+
+    from tilelab.cudacpp import device
+
+    class Gpu:
+        measured, at = 0, {}
+
+    here, whole = Gpu(), Conductor.measure
+
+    def measure(conductor, *arguments):
+        if end := here.at.pop(here.measured + 1, None):
+            raise end
+        here.measured += 1
+        return whole(conductor, *arguments)
+
+    monkeypatch.setattr(device, "gpu_missing", lambda: None)
+    monkeypatch.setattr(Conductor, "measure", measure)
+    with pretend_gpu(monkeypatch):
+        yield here
+
+
+def kept_in(course):
+    return sorted("".join(file.suffixes) for file in (course.root / FOLDER).iterdir())
+
+
+def complete(course, *options, command=("grade", "practice", "--pending")):
+    code, said = invoke(*command, "--course", course.root, *options)
+    return code, " ".join(said.split())
+
+
+def waits(course):
+    return sum(row[2] for (_, cell), row in grades(course).items() if cell in TIMED)
+
+
+def test_a_run_in_one_command_keeps_what_it_measured_and_says_where(course, gpu):
+    code, said = complete(course)
+    assert (code, "3 of 3 decided" in said, gpu.measured) == (0, True, 2), said
+    assert kept_in(course) == ["", ".json", ".results.jsonl"]
+    (results,) = (course.root / FOLDER).glob("*.results.jsonl")
+    assert results.stat().st_mode & 0o777 == 0o600
+    assert f"tilelab jobs show {results}" in said
+    code, said = invoke("jobs", "show", results)
+    assert (code, "1980" in said) == (0, True), said
+    assert complete(course)[0] == 0
+    assert (gpu.measured, kept_in(course)) == (2, ["", ".json", ".results.jsonl"])
+
+
+@pytest.mark.parametrize("command", [("grade", "practice", "--pending"), ("grade", "practice")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [(GradingError("the device does not answer any more"), 1), (KeyboardInterrupt(), 130)],
+    ids=["dead", "interrupted"],
+)
+def test_a_run_that_ends_midway_decides_what_it_measured_and_the_next_goes_on(course, gpu, end, code, command):
+    gpu.at[2] = end
+    given, said = complete(course, command=command)
+    assert given == (0 if code == 1 and "--pending" not in command else code), said
+    assert "1 of 2 measurements are kept" in said
+    decided = 3 - waits(course)
+    assert decided in (1, 2)
+    assert f"{decided} of 3 parts are decided" in said
+    assert f"tilelab grade practice --pending --course {course.root}" in said
+    given, said = complete(course, command=command)
+    assert (given, waits(course), gpu.measured) == (0, 0, 2), said
+    assert kept_in(course).count(".results.jsonl") <= 2
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def test_a_run_that_is_killed_is_gone_on_with_and_leaves_nothing_behind(course, gpu):
+    gpu.at[2] = Killed()
+    with pytest.raises(Killed):
+        complete(course)
+    assert (waits(course), kept_in(course)) == (3, ["", ".json", ".results.jsonl"])
+    gpu.at[2] = Killed()
+    with pytest.raises(Killed):
+        complete(course)
+    assert (waits(course), kept_in(course)) == (3, ["", ".json", ".results.jsonl"])
+    assert complete(course)[0] == 0
+    assert (waits(course), gpu.measured, kept_in(course)) == (0, 2, ["", ".json", ".results.jsonl"])
+
+
+def test_a_killed_run_is_kept_for_those_whom_the_next_one_leaves_out(course, gpu):
+    gpu.at[2] = Killed()
+    with pytest.raises(Killed):
+        complete(course)
+    complete(course, "--student", "ben")
+    assert kept_in(course).count(".results.jsonl") == 2
+    complete(course)
+    assert (waits(course), gpu.measured) == (0, 2)
+    assert kept_in(course).count(".results.jsonl") == 2
+
+
+@pytest.mark.parametrize("end", [GradingError("the device does not answer any more"), KeyboardInterrupt(), Killed()])
+def test_a_run_that_measured_nothing_leaves_nothing(course, gpu, end):
+    gpu.at[1] = end
+    if isinstance(end, Killed):
+        with pytest.raises(Killed):
+            complete(course)
+    else:
+        code, said = complete(course)
+        assert (code, "0 of 2" in said) == ((130, True) if isinstance(end, KeyboardInterrupt) else (1, False)), said
+    assert (waits(course), kept_in(course)) == (3, [""])
+
+
+@pytest.mark.parametrize("left", ["nothing of its jobs", "no line", "half a line"])
+def test_what_a_kill_left_half_done_is_cleared_away(course, gpu, left):
+    bundle = Pending(course).export("practice")
+    results = course.root / FOLDER / f"{bundle.number}.results.jsonl"
+    results.write_text('{"half a li' if left == "half a line" else "")
+    if left == "nothing of its jobs":
+        Pending(course).forget(bundle.number)
+    assert complete(course)[0] == 0
+    assert (waits(course), kept_in(course)) == (0, ["", ".json", ".results.jsonl"])
+
+
+def test_who_completes_says_that_another_run_holds_the_gpu(course, gpu, monkeypatch):
+    from tilelab.grading.timed import watch
+    from tilelab.grading.timed.thresholds import FILE
+
+    monkeypatch.setattr(watch, "lock", lambda descriptor, waiting: waiting())
+    words = "another run holds this GPU or these results: waiting for it"
+    assert words in complete(course)[1]
+    assert words in invoke("calibrate", "--file", course.root / FILE)[1]
+
+
+def test_two_that_complete_one_course_take_turns_and_measure_once(course, gpu):
+    Pending(course).export("practice")
+    held = os.open(course.root / FOLDER, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    said = []
+    other = threading.Thread(target=lambda: said.append(complete(course)), daemon=True)
+    other.start()
+    other.join(1.0)
+    assert (other.is_alive(), gpu.measured) == (True, 0)
+    os.close(held)
+    other.join(30)
+    assert "waiting for it" in said[0][1]
+    assert waits(course) == 0
+
+
+@pytest.mark.parametrize("device", ["²", "-1", "cuda"])
+def test_a_device_that_is_none_is_said(course, device):
+    for command in (("grade", "practice", "--pending"), ("grade", "practice")):
+        code, said = complete(course, f"--device={device}", command=command)
+        assert (code, f"a GPU's number or emulated, not {device!r}" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("command", [("grade", "practice", "--pending"), ("grade", "practice")], ids=" ".join)
+def test_on_a_device_that_nobody_calibrated_everything_waits_unless_told(course, gpu, tmp_path, command):
+    from tilelab.grading.timed.thresholds import FILE, LINE
+
+    said = course.root / FILE
+    said.write_text(said.read_text().partition(LINE)[0])
+    words = complete(course, command=command)[1]
+    assert waits(course) == 3
+    assert "NVIDIA H200 is not calibrated" in words
+    (results,) = (course.root / FOLDER).glob("*.results.jsonl")
+    code, words = invoke("jobs", "import", results, "--course", course.root, "--accept-shipped")
+    assert (waits(course), code, "3 of 3 decided" in words) == (0, 0, True), words
+    list(course.grade_all("practice", ["ada", "ben"], force=True, workers=1))
+    assert waits(course) == 3
+    assert complete(course, "--accept-shipped", command=command)[0] == 0
+    assert waits(course) == 0
+
+
+# ---- interrupted, side by side, typed again
+
+
+def test_an_import_that_is_interrupted_says_what_it_decided(course, tmp_path, monkeypatch):
+    from tilelab.grading.ledger import Ledger
+
+    calibrate(course)
+    file, whole = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl"), Ledger.amend
+
+    def interrupted(ledger, student, *more):
+        if student == "ben":
+            raise KeyboardInterrupt
+        whole(ledger, student, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "amend", interrupted)
+        code, said = invoke("jobs", "import", file, "--course", course.root)
+    assert (code, "2 parts are decided and recorded; the same command goes on" in said) == (130, True), said
+    assert waits(course) == 1
+    assert invoke("jobs", "import", file, "--course", course.root)[0] == 0
+    assert waits(course) == 0
+
+
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (GradingError("cannot write it"), 1)])
+def test_an_export_that_is_not_written_leaves_nothing(course, tmp_path, monkeypatch, end, code):
+    from tilelab.grading.timed import bundle
+
+    def stopped(*_):
+        raise end
+
+    monkeypatch.setattr(bundle, "write_bundle", stopped)
+    given, said = invoke("jobs", "export", "practice", "--course", course.root, "--out", tmp_path / "b.json")
+    assert (given, "was not written; the same command exports it" in said) == (code, code == 130), said
+    assert kept_in(course) == [""]
+
+
+def test_feedback_is_written_while_no_other_import_can(course, tmp_path, monkeypatch):
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    seen, whole = [], type(course).write_feedback
+    monkeypatch.setattr(type(course), "write_feedback", lambda *given: seen.append(free(course.root)) or whole(*given))
+    assert all(one.decided for one in Pending(course).settle(file))
+    assert seen == [False, False]
+
+
+def test_two_that_write_one_learners_feedback_take_turns(course):
+    folder = course.root / "autograded" / "ada"
+    held = os.open(folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    said = []
+    other = threading.Thread(target=lambda: said.append(course.write_feedback("practice", "ada")), daemon=True)
+    other.start()
+    other.join(1.0)
+    assert other.is_alive()
+    os.close(held)
+    other.join(30)
+    assert said == [""]
+    shutil.rmtree(folder)
+    assert "no feedback" in course.write_feedback("practice", "ada")
+
+
+def test_feedback_that_cannot_be_written_is_no_job(course, tmp_path, monkeypatch):
+    calibrate(course)
+    file = as_if_measured(Pending(course).export("practice"), tmp_path / "r.jsonl")
+    monkeypatch.setattr(type(course), "write_feedback", lambda *_: "graded, but no feedback: read-only")
+    code, said = invoke("jobs", "import", file, "--course", course.root)
+    said = " ".join(said.split())
+    assert (code, "3 of 3 decided" in said, said.count("read-only")) == (0, True, 2), said
+
+
+def test_commands_that_messages_tell_can_be_typed_where_names_have_spaces(graded, tmp_path):
+    root, out = tmp_path / "my course's", tmp_path / "b c.json"
+    shutil.copytree(graded, root)
+    code, said = invoke("grade", "practice", "--pending", "--course", root, "--student", "ada")
+    told = shlex.split(said[said.index("tilelab jobs export") :])
+    assert told == ["tilelab", "jobs", "export", "practice", "--course", str(root), "--student", "ada"]
+    code, said = invoke("jobs", "export", "practice", "--course", root, "--out", out)
+    told = [shlex.split(line) for line in said.splitlines()[1:]]
+    assert told[0] == ["tilelab", "jobs", "run", str(out)]
+    assert told[1][-4:] == ["import", "--course", str(root), "RESULTS"]
+    code, said = invoke("jobs", "run", out, "--device", "emulated")
+    assert f"tilelab jobs import '{tmp_path}/b c.results.jsonl'" in said
+    (root / "feedback" / "ada" / "practice" / "practice_1.html").unlink()
+    said = invoke("export", "practice", "--course", root)[1]
+    assert shlex.join(["tilelab", "grade", "practice", "--course", str(root)]) in said
 
 
 # ---- running
@@ -677,7 +988,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch):
     write_bundle(make_bundle(b"k" * 32, [], Thresholds({})), tmp_path / "b.json")
     monkeypatch.setattr(running, "run_bundle", interrupted)
     code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "emulated")
-    assert (code, "keeps what was measured: run this again to go on" in " ".join(said.split())) == (1, True), said
+    assert (code, "keeps what was measured: run this again to go on" in " ".join(said.split())) == (130, True), said
     code, said = invoke("jobs", "run", tmp_path / "b.json", "--device", "²")
     assert (code, "a GPU's number or emulated, not '²'" in said) == (1, True), said
 

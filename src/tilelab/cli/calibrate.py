@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.timed import no_device, say, say_waiting
 from tilelab.cli.visible import visible
 
 
@@ -25,20 +26,21 @@ def command(file: Path, device: int, as_json: bool) -> None:
     Takes under a minute. On a GPU that is not calibrated timed points stay pending.
     """
     with needs_grading():
-        from tilelab.cudacpp.device import gpu_missing
         from tilelab.grading.errors import GradingError
         from tilelab.grading.timed.calibrate import calibrate, entry_of
         from tilelab.grading.timed.conductor import Conductor
         from tilelab.grading.timed.thresholds import read_thresholds, with_device
         from tilelab.measure.records import table
 
-        if reason := gpu_missing():
-            raise GradingError(f"nothing can be timed here: {reason}")
+        if reason := no_device(str(device)):
+            raise GradingError(reason)
         thresholds = read_thresholds(file)
-        with Conductor(str(device)) as conductor:  # ceilings are measured, whatever the file says of them
+        with Conductor(
+            str(device), waiting=say_waiting
+        ) as conductor:  # ceilings are measured, whatever the file says of them
             found = dict(calibrate(thresholds, conductor))
             entry = entry_of(conductor, found)
         with_device(file, entry)
     rows = [{"part": cell, **one} for cell, one in found.items()]
     click.echo(visible(json.dumps({"device": entry, "rows": rows}) if as_json else table(rows)))
-    click.echo(f"wrote {entry['name']} into {file}", err=True)
+    say(f"wrote {entry['name']} into {file}")

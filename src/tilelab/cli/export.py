@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.timed import as_typed
 from tilelab.cli.visible import visible
 
 
@@ -55,5 +56,5 @@ def command(assignments: tuple[str, ...], course: str, form: str, out: Path | No
         if people:
             names = f"{', '.join(people[:5])}{', …' if len(people) > 5 else ''}"
             words = f"the feedback of {len(people)} in {assignment} is not of these grades ({names})"
-            how = f"write it again by tilelab grade {assignment} --course {course}"
+            how = f"write it again by {as_typed('tilelab', 'grade', assignment, '--course', course)}"
             click.echo(visible(f"{words}, which a person or the rules have changed since: {how}"), err=True)

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,17 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.timed import INTERRUPTED, Completed, as_typed, check_device, complete, no_device, say
 from tilelab.cli.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tilelab.grading.course import Course, PartResult, Result
-    from tilelab.grading.timed.pending import Settled
-
-
-#: Exit code of a program that was interrupted, as shells give it.
-INTERRUPTED = 130
 
 #: Columns of a table that goes into a file or another program.
 WIDTH = 140
@@ -38,6 +33,8 @@ WIDTH = 140
 @click.option("--force", is_flag=True, help="Grade again what has been graded already.")
 @click.option("--workers", type=click.IntRange(1), help="Processes that grade; one for each core unless told.")
 @click.option("--pending", is_flag=True, help="Only complete what waits for a GPU; nothing else is graded.")
+@click.option("--device", default="0", show_default=True, help="The GPU's number, or emulated: nothing is decided.")
+@click.option("--accept-shipped", is_flag=True, help="Let thresholds hold as shipped where nobody has calibrated.")
 @click.option("--no-sandbox", is_flag=True, help="Run learners' code in no sandbox, and mark every grade so.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def command(
@@ -48,6 +45,8 @@ def command(
     force: bool,
     workers: int | None,
     pending: bool,
+    device: str,
+    accept_shipped: bool,
     no_sandbox: bool,
     as_json: bool,
 ) -> None:
@@ -64,8 +63,16 @@ def command(
         opened = grading.Course(course)
         notebooks = opened.notebooks(assignment)
         students = opened.students(assignment, student)
+        check_device(device)
+        again = as_typed(
+            *("tilelab", "grade", assignment, "--pending", "--course", course),
+            *(("--student", student) if student else ()),
+            *(("--device", device) if device != "0" else ()),
+            *(("--accept-shipped",) if accept_shipped else ()),
+        )
+        asked = (opened, assignment, students, device, accept_shipped, again)
         if pending:
-            _finish(opened, assignment, students, as_json)
+            _finish(*asked, as_json)
             return
         cores = len(os.sched_getaffinity(0))
         graded = opened.grade_all(
@@ -79,11 +86,12 @@ def command(
             busy = opened.at_work()
             graded.close()
             if busy:
-                click.echo(visible(f"at work when it was stopped: {', '.join(busy)}"), err=True)
+                say(f"at work when it was stopped: {', '.join(busy)}")
             done = opened.graded(assignment, students, sandboxed=not no_sandbox)
-            click.echo(visible(_stopped(done, len(students), force)), err=True)
+            say(_stopped(done, len(students), force))
             sys.exit(INTERRUPTED)
-        if _complete(opened, assignment, students):
+        completed = Completed() if no_device(device) else _complete(*asked)
+        if completed.settled:
             by_student = {result.student: result for result in opened.results(assignment)}
             results = [replace(by_student[one.student], status=one.status, message=one.message) for one in results]
     if as_json:
@@ -99,54 +107,64 @@ def command(
         if no_sandbox:
             console.print("[bold]without the sandbox[/]: every grade made now is marked so")
     for name in opened.left_out(assignment):
-        click.echo(visible(f"left out: the folder {name!r}, which is no student's name"), err=True)
+        say(f"left out: the folder {name!r}, which is no student's name")
+    if completed.interrupted:
+        sys.exit(INTERRUPTED)
     sys.exit(1 if any(result.status == "failed" for result in results) else 0)
 
 
-def _complete(opened: "Course", assignment: str, students: list[str]) -> "list[Settled]":
-    """Measure and decide what waits, where there is a GPU; say so where it cannot be done."""
-    from tilelab.cudacpp.device import gpu_missing
+def _complete(
+    opened: "Course", assignment: str, students: list[str], device: str, accept_shipped: bool, again: str
+) -> Completed:
+    """Measure and decide what waits; say so where it cannot be done: the grades that were just recorded stand."""
     from tilelab.grading.errors import GradingError
+    from tilelab.grading.timed.pending import Pending
 
-    if gpu_missing():
-        return []
     try:
-        return _settled(opened, assignment, students)
-    except GradingError as error:  # the grades that were just recorded stand
-        click.echo(visible(f"timed points stay pending: {error}"), err=True)
-        return []
+        if not Pending(opened).waiting(assignment, students):
+            return Completed()
+        done = complete(opened, assignment, students, device, accept_shipped, again)
+    except GradingError as error:
+        say(f"timed points stay pending: {error}")
+        return Completed()
+    if done.stopped:
+        say(f"timed points stay pending: {done.stopped}")
+    return done
 
 
-def _settled(opened: "Course", assignment: str, students: list[str]) -> "list[Settled]":
-    """Measure and decide what waits; say of how many parts nothing could be decided, and why."""
-    from tilelab.grading.timed.complete import complete
-    from tilelab.grading.timed.pending import Settled
-
-    settled = [one for one in complete(opened, assignment, students) if isinstance(one, Settled)]
-    for words, count in Counter(one.words for one in settled if not one.decided).items():
-        click.echo(visible(f"{count} timed parts stay pending: {words}"), err=True)
-    return settled
-
-
-def _finish(opened: "Course", assignment: str, students: list[str], as_json: bool) -> None:
+def _finish(
+    opened: "Course",
+    assignment: str,
+    students: list[str],
+    device: str,
+    accept_shipped: bool,
+    again: str,
+    as_json: bool,
+) -> None:
     """Complete what waits for a GPU, or say how."""
     from tilelab.cli.jobs import say_unreadable, show_settled
-    from tilelab.cudacpp.device import gpu_missing
     from tilelab.grading.errors import GradingError
     from tilelab.grading.timed.pending import Pending
 
     pending = Pending(opened)
     waits = pending.waiting(assignment, students)
     say_unreadable(pending)
-    if waits and (reason := gpu_missing()):
+    if waits and (missing := no_device(device)):
         people = len({one.student for one in waits})
+        only = ("--student", *students) if len(students) == 1 else ()
         raise GradingError(
-            f"{len(waits)} parts of {people} submissions wait for a GPU, and nothing can be timed here: {reason}. "
-            f"To time them elsewhere: tilelab jobs export {assignment} --course {opened.root}"
+            f"{len(waits)} parts of {people} submissions wait for a GPU, and {missing}. To time them elsewhere: "
+            + as_typed("tilelab", "jobs", "export", assignment, "--course", opened.root, *only)
         )
     if not waits:
-        click.echo(f"no points of {assignment} wait for a GPU", err=True)
-    show_settled(_settled(opened, assignment, students) if waits else [], as_json)
+        say(f"no points of {assignment} wait for a GPU")
+    done = complete(opened, assignment, students, device, accept_shipped, again) if waits else Completed()
+    show_settled(done.settled, as_json)
+    if done.interrupted:
+        say(done.stopped)
+        sys.exit(INTERRUPTED)
+    if done.stopped:
+        raise GradingError(done.stopped)
 
 
 def _interrupts() -> list[int]:

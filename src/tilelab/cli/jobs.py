@@ -1,18 +1,16 @@
 """``tilelab jobs``: timed points travel to a machine with a GPU and come back."""
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilelab.cli.needs import needs_grading
+from tilelab.cli.timed import as_typed, check_device, no_device, say, say_waiting, settled_by, stop, watched_run
 from tilelab.cli.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tilelab.grading.timed.pending import Pending, Settled
     from tilelab.grading.timed.running import Ran
 
@@ -42,12 +40,23 @@ def export(assignment: str, course: str, student: str | None, out: Path | None) 
 
         opened = grading.Course(course)
         pending = Pending(opened)
-        bundle = pending.export(assignment, opened.students(assignment, student))
         out = out or Path(f"{assignment}.jobs.json")
-        write_bundle(bundle, out)
+        try:
+            bundle = pending.export(assignment, opened.students(assignment, student))
+            try:
+                write_bundle(bundle, out)
+            except BaseException:
+                pending.forget(bundle.number)
+                raise
+        except KeyboardInterrupt:
+            stop(f"{out} was not written; the same command exports it")
     say_unreadable(pending)
-    click.echo(f"wrote {out}: {len(bundle.jobs)} jobs, {len(bundle.wanted)} measurements. Next, where the GPU is:")
-    click.echo(f"tilelab jobs run {out}")
+    lines = (
+        f"wrote {out}: {len(bundle.jobs)} jobs, {len(bundle.wanted)} measurements. Next, where the GPU is:",
+        as_typed("tilelab", "jobs", "run", out),
+        f"and then here, with the results: {as_typed('tilelab', 'jobs', 'import', '--course', course)} RESULTS",
+    )
+    click.echo(visible("\n".join(lines)))
 
 
 @command.command()
@@ -62,20 +71,18 @@ def run(bundle: Path, out: Path | None, device: str, as_json: bool) -> None:
         from tilelab.grading.timed.bundle import read_bundle
         from tilelab.grading.timed.running import run_bundle
 
-        if device != "emulated" and not re.fullmatch("[0-9]{1,4}", device):
-            raise GradingError(f"--device is a GPU's number or emulated, not {device!r}")
-        _require_gpu(device)
+        check_device(device)
+        if reason := no_device(device):
+            raise GradingError(reason)
         read = read_bundle(bundle)
         out = out or bundle.with_suffix(".results.jsonl")
-        waiting = lambda: click.echo("another run holds this GPU or these results: waiting for it", err=True)  # noqa: E731
         try:
-            ran = watched_run(run_bundle(read, out, device, waiting=waiting), len(read.wanted))
+            ran = watched_run(run_bundle(read, out, device, waiting=say_waiting), len(read.wanted))
         except KeyboardInterrupt:
-            raise click.ClickException(
-                visible(f"stopped. {out} keeps what was measured: run this again to go on")
-            ) from None
+            stop(f"{out} keeps what was measured: run this again to go on")
     show_runs(ran, as_json)
-    click.echo(f"wrote {out}. Next, where the gradebook is: tilelab jobs import {out}", err=True)
+    next_ = as_typed("tilelab", "jobs", "import", out)
+    say(f"wrote {out}. Next, where the gradebook is: {next_}, with the --course that the export had")
 
 
 @command.command("import")
@@ -89,7 +96,8 @@ def import_(results: Path, course: str, accept_shipped: bool, as_json: bool) -> 
         from tilelab.grading.lean import course as grading
         from tilelab.grading.timed.pending import Pending
 
-        settled = list(Pending(grading.Course(course), accept_shipped).settle(results))
+        pending = Pending(grading.Course(course), accept_shipped)
+        settled = settled_by(pending, pending.settle(results))
     show_settled(settled, as_json)
 
 
@@ -109,32 +117,7 @@ def show(results: Path, as_json: bool) -> None:
 def say_unreadable(pending: "Pending") -> None:
     """Say which graded notebooks were left out because they cannot be read."""
     for file in sorted(pending.unreadable):
-        click.echo(visible(f"left out: {str(file)!r} cannot be read; grade it again with --force"), err=True)
-
-
-def _require_gpu(device: str) -> None:
-    if device == "emulated":
-        return
-    from tilelab.cudacpp.device import gpu_missing
-    from tilelab.grading.errors import GradingError
-
-    if reason := gpu_missing():
-        raise GradingError(f"nothing can be timed here: {reason}")
-
-
-def watched_run(ran: "Iterable[Ran]", total: int) -> "list[Ran]":
-    """Gather measurements under a progress bar."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console, done = Console(stderr=True), []
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("measuring", total=total)
-        for one in ran:
-            done.append(one)
-            progress.advance(task)
-    return done
+        say(f"left out: {str(file)!r} cannot be read; grade it again with --force")
 
 
 def show_runs(ran: "list[Ran]", as_json: bool) -> None:
@@ -155,7 +138,7 @@ def show_settled(settled: "list[Settled]", as_json: bool) -> None:
             "decided": one.decided,
             "before": one.before,
             "after": one.after,
-            "what to know": one.words,
+            "what to know": "; ".join(filter(None, (one.words, one.fault))),
         }
         for one in settled
     ]
@@ -170,9 +153,9 @@ def show_settled(settled: "list[Settled]", as_json: bool) -> None:
 
     count = sum(one.decided for one in settled)
     table = Table("student", "part", "points", "what to know", title=f"{count} of {len(settled)} decided")
-    for one in settled:
+    for one, row in zip(settled, rows, strict=True):
         points = f"{one.before:g} → {one.after:g}" if one.decided else "as before"
-        table.add_row(*(escape(visible(text)) for text in (one.student, one.cell, points, one.words)))
+        table.add_row(*(escape(visible(text)) for text in (one.student, one.cell, points, row["what to know"])))
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)

@@ -5,7 +5,10 @@ for a reason that is not the learner's keeps the grade it had and is reported. K
 again, grading goes on where it was.
 """
 
+import fcntl
+import os
 import re
+import shlex
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -159,7 +162,7 @@ class Course:
         if (self.root.parent / "tools" / "make_views.py").is_file():
             return (
                 f"in {str(self.root.parent)!r} run .venv/bin/python tools/make_views.py source && "
-                f"cd {self.root.name} && ../.venv/bin/nbgrader generate_assignment exercises"
+                f"cd {shlex.quote(self.root.name)} && ../.venv/bin/nbgrader generate_assignment exercises"
             )
         return "run nbgrader generate_assignment ASSIGNMENT in it first"
 
@@ -439,7 +442,14 @@ class Course:
         return True
 
     def write_feedback(self, assignment: str, student: str) -> str:
-        """Write one student's feedback; return what stopped it, or ``""``."""
+        """Write one student's feedback; return what stopped it, or ``""``. Two that write the same take turns."""
+        folder = self._autograded(assignment, student).parent
+        if not folder.is_dir():
+            return f"graded, but no feedback: {str(folder)!r} is gone"
+        with _alone_in(folder):
+            return self._write_feedback(assignment, student)
+
+    def _write_feedback(self, assignment: str, student: str) -> str:
         state = self._states(assignment, [student]).get(student, "")  # first: what changes meanwhile is seen next time
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
@@ -571,6 +581,17 @@ def write_feedback(job: FeedbackJob) -> str:
 @lru_cache(maxsize=4)
 def _course_at(root: Path) -> Course:
     return Course(root)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock, which is the system's own."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _kernelspec(source: Path) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from tilelab.grading.timed.wanted import Measured, Wanted, canonical, read_measu
 LARGEST = 256 * 1024**2
 FORM = "tilelab-jobs-1"
 RESULTS = "tilelab-results-1"
+#: What a bundle's number looks like: it becomes the name of a file.
+NUMBER = "[0-9a-f]{32}"
 
 
 def private(file: Path, content: bytes, first: bool = False) -> None:
@@ -185,16 +187,34 @@ def read_bundle(file: Path) -> Bundle:
         raise GradingError(f"{str(file)!r} is no bundle of jobs: make one with tilelab jobs export")
     signed = body.pop("signature", "")
     try:
-        key = bytes.fromhex(body["key"])
+        match body:
+            case {
+                "number": str(number),
+                "key": str(in_hex),
+                "jobs": list(listed),
+                "wanted": dict(named),
+                "thresholds": dict(said),
+            } if re.fullmatch(NUMBER, number):
+                pass
+            case _:
+                raise ValueError("no bundle")
+        key = bytes.fromhex(in_hex)
         if not hmac.compare_digest(signature(key, body), str(signed)):
             raise GradingError(f"{str(file)!r} was changed since it was exported: export it again")
-        wanted = {name: read_wanted(one) for name, one in body["wanted"].items()}
+        wanted = {name: read_wanted(one) for name, one in named.items()}
         if any(name != one.digest for name, one in wanted.items()):
             raise GradingError(f"{str(file)!r} wants something else than it says: export it again")
-        jobs = tuple(Job(job["token"], job["cell"], job["wanted"]) for job in body["jobs"])
-        return Bundle(body["number"], key, jobs, wanted, checked(body["thresholds"]))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return Bundle(number, key, tuple(_job(one, wanted) for one in listed), wanted, checked(said))
+    except (TypeError, ValueError, RecursionError):
         raise GradingError(f"{str(file)!r} is damaged: export it again") from None
+
+
+def _job(data: object, wanted: Mapping[str, Wanted]) -> Job:
+    """Read plain data as a job that needs one of the measurements, or raise `ValueError`."""
+    match data:
+        case {"token": str(token), "cell": str(cell), "wanted": str(name)} if name in wanted:
+            return Job(token, cell, name)
+    raise ValueError("no job")
 
 
 def _read_json(file: Path) -> Any:
@@ -247,7 +267,9 @@ def read_results(file: Path, key: bytes, number: str) -> dict[str, Measured]:
 
 
 def _take(found: dict[str, Measured], body: Mapping[str, Any]) -> None:
-    wanted, measured = str(body["wanted"]), read_measured(body["measured"])
+    wanted, measured = body.get("wanted"), read_measured(body.get("measured"))
+    if not isinstance(wanted, str):
+        raise GradingError(f"this is no measurement's outcome: it is of {wanted!r:.40}")
     if measured.decides or wanted not in found or not found[wanted].decides:
         found[wanted] = measured
 
@@ -278,7 +300,7 @@ def unverified(file: Path) -> dict[str, Measured]:
     for line in content_of(file).decode(errors="replace").splitlines():
         try:
             _take(found, json.loads(line))
-        except (ValueError, KeyError, TypeError, RecursionError, GradingError):
+        except (ValueError, AttributeError, RecursionError, GradingError):
             continue  # half a line, of a run that was stopped
     return found
 
@@ -287,7 +309,7 @@ def number_in(file: Path) -> str:
     """Return the number of the bundle that a results file says it belongs to, or raise `GradingError`."""
     try:
         number = json.loads(content_of(file).strip().partition(b"\n")[0])["bundle"]
-        if re.fullmatch("[0-9a-f]{32}", number):
+        if re.fullmatch(NUMBER, number):
             return str(number)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass

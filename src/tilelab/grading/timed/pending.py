@@ -7,7 +7,7 @@ what was handed in anew, graded by a person or decided before is left alone, and
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from tilelab.grading.timed.bundle import (
     read_results,
 )
 from tilelab.grading.timed.report import drawing
-from tilelab.grading.timed.thresholds import Thresholds, read_thresholds
+from tilelab.grading.timed.thresholds import ASKED, Thresholds, read_thresholds
 from tilelab.grading.timed.wanted import Measured, Wanted, digest
 
 FOLDER = "jobs"
@@ -63,7 +63,10 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Settled:
-    """What became of one job: ``score`` before and after where it was decided, else why not."""
+    """What became of one job: the score ``before`` and ``after`` where it was decided, else why not.
+
+    ``fault`` says why the student's feedback could not be written, with one of the student's jobs.
+    """
 
     student: str
     cell: str
@@ -71,6 +74,7 @@ class Settled:
     before: float = 0.0
     after: float = 0.0
     words: str = ""
+    fault: str = ""
 
 
 class Pending:
@@ -89,7 +93,9 @@ class Pending:
         self._accept = accept_shipped or course.policy.accept_shipped
         self._checks = Path(course.api.config.JudgeAnswers.checks)
         self._judge = Judge(self._checks)
-        self._folder = course.root / FOLDER
+        self.folder = course.root / FOLDER
+        #: Jobs that were decided and recorded, also where whoever asked for it was stopped before hearing of it.
+        self.decided = 0
         #: Graded notebooks that cannot be read any more, as far as anybody has looked.
         self.unreadable: set[Path] = set()
 
@@ -141,15 +147,37 @@ class Pending:
         found = self.waiting(assignment, students)
         if not found:
             raise GradingError(f"no points of {assignment!r} wait for a GPU: nothing to export")
+        bundle = self.bundle_of(found)
+        self.remember(bundle, assignment, found)
+        return bundle
+
+    def bundle_of(self, found: list[Waiting]) -> Bundle:
+        """Make a bundle of what waits, which is put into the bundle's order."""
         secrets.SystemRandom().shuffle(found)  # whoever knows the class could read names from an order of names
-        bundle = make_bundle(key_of(self._folder), ((one.cell, one.wanted) for one in found), self.thresholds)
+        return make_bundle(key_of(self.folder), ((one.cell, one.wanted) for one in found), self.thresholds)
+
+    def remember(self, bundle: Bundle, assignment: str, found: Sequence[Waiting]) -> None:
+        """Write down whose a bundle's jobs are, and what was asked when it was made."""
+        said = self.thresholds
         whose = {
             job.token: {name: value for name, value in asdict(one).items() if name != "wanted"} | {"wanted": job.wanted}
             for job, one in zip(bundle.jobs, found, strict=True)
         }
-        kept = {"assignment": assignment, "exported": datetime.now(UTC).isoformat(timespec="seconds"), "jobs": whose}
-        private(self._folder / f"{bundle.number}.json", json.dumps(kept, indent=1).encode())
-        return bundle
+        kept = {
+            "assignment": assignment,
+            "exported": datetime.now(UTC).isoformat(timespec="seconds"),
+            "asked": {cell: {what: said.part(cell)[what] for what in ASKED} for cell in {one.cell for one in found}},
+            "jobs": whose,
+        }
+        private(self.kept(bundle.number), json.dumps(kept, indent=1).encode())
+
+    def kept(self, number: str) -> Path:
+        """Return the file that says whose the jobs of a bundle are."""
+        return self.folder / f"{number}.json"
+
+    def forget(self, number: str) -> None:
+        """Take an export back, of which nobody has the bundle."""
+        self.kept(number).unlink(missing_ok=True)
 
     def settle(self, results: Path) -> Iterator[Settled]:
         """Decide what a results file has measured, and yield each job's outcome.
@@ -160,22 +188,18 @@ class Pending:
             The file is changed, damaged, or belongs to a bundle that this course did not export.
         """
         number = number_in(results)
-        kept = self._folder / f"{number}.json"
+        kept = self.kept(number)
         if not kept.is_file():
             raise GradingError(f"{str(results)!r} belongs to a bundle that this course did not export")
-        measured = read_results(results, bundle_key(kept_key_of(self._folder), number), number)
-        by_student: dict[str, list[dict[str, str]]] = {}
-        try:
-            about = json.loads(kept.read_text())
-            for job in sorted(about["jobs"].values(), key=lambda job: [str(job[name]) for name in KEPT]):
-                by_student.setdefault(job["student"], []).append(job)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise GradingError(f"{str(kept)!r}, which says whose the results are, is damaged: export again") from None
+        measured = read_results(results, bundle_key(kept_key_of(self.folder), number), number)
+        about, by_student = read_kept(kept), dict[str, list[dict[str, str]]]()
+        for job in sorted(about["jobs"].values(), key=lambda job: [job[name] for name in KEPT]):
+            by_student.setdefault(job["student"], []).append(job)
         ledger = Ledger(self._course.api.coursedir, self._course.api.config)
         try:
             ledger.settle(about["assignment"])
             for student, jobs in by_student.items():
-                yield from self._settle_one(ledger, about["assignment"], student, jobs, measured)
+                yield from self._settle_one(ledger, about["assignment"], student, jobs, measured, about["asked"])
         finally:
             ledger.close()
 
@@ -186,17 +210,24 @@ class Pending:
         student: str,
         jobs: Sequence[Mapping[str, str]],
         measured: Mapping[str, Measured],
-    ) -> Iterator[Settled]:
-        """Decide one student's jobs, and record them together."""
+        asked: Mapping[str, Mapping[str, Any]],
+    ) -> list[Settled]:
+        """Decide one student's jobs, record them together and write the student's feedback.
+
+        Nobody else writes meanwhile: what waits now must still wait when it is written, and two that write one page
+        would be in each other's way.
+        """
         said, notebooks = self.thresholds, dict[str, NotebookNode]()
         scores: dict[tuple[str, str], tuple[float, bool]] = {}
         outcomes = []
-        with ledger.alone():  # what waits now must still wait when it is written
+        with ledger.alone():
             for job in jobs:
                 notebook, cell = job["notebook"], job["cell"]
                 outcome = measured.get(job["wanted"])
                 file = self._place("autograded_directory", assignment, student) / f"{notebook}.ipynb"
-                why = "it has not been measured yet" if outcome is None else self._stale(ledger, assignment, job, file)
+                why = "it has not been measured yet"
+                if outcome is not None:
+                    why = self._stale(ledger, assignment, job, file) or self._asks_else(job, file, asked)
                 if why or outcome is None:
                     outcomes.append(Settled(student, cell, False, words=why))
                     continue
@@ -211,11 +242,11 @@ class Pending:
                 outcomes.append(Settled(student, cell, True, old, new, "; ".join(verdict.lines)))
             if scores:
                 ledger.amend(student, assignment, {name: nbformat.writes(nb) for name, nb in notebooks.items()}, scores)
-        before = any(one.words == BEFORE for one in outcomes)  # by an import that was stopped before it wrote feedback?
-        if scores or (before and self._course.stale_feedback(assignment, [student])):
-            fault = self._course.write_feedback(assignment, student)
-            outcomes += [Settled(student, "feedback", False, words=fault)] if fault else []
-        yield from outcomes
+                self.decided += len(scores)
+            before = any(one.words == BEFORE for one in outcomes)  # by one that was stopped before it wrote feedback?
+            if scores or (before and self._course.stale_feedback(assignment, [student])):
+                outcomes[-1] = replace(outcomes[-1], fault=self._course.write_feedback(assignment, student))
+        return outcomes
 
     def _stale(self, ledger: Ledger, assignment: str, job: Mapping[str, str], file: Path) -> str:
         """Say why a job is no longer what was exported, or ``""``."""
@@ -238,6 +269,25 @@ class Pending:
         with ledger.reading() as gradebook:
             return _not_waiting(gradebook, assignment, student, file.stem, cell)
 
+    def _asks_else(self, job: Mapping[str, str], file: Path, asked: Mapping[str, Mapping[str, Any]]) -> str:
+        """Say why the course asks something else of a part now than what was measured, or ``""``."""
+        cell, timer = job["cell"], self._judge.timer(job["cell"])
+        if timer is None:
+            return "the course has no rule for this part any more"
+        now = self.thresholds.part(cell)
+        try:
+            wanted = timer(_answers_of(nbformat.read(file, 4), cell), now)
+        except Exception as error:  # the check is another one now, and cannot read what the earlier one could
+            return f"the course's check fails on its answers ({type(error).__name__}: {error!s:.200})"
+        if wanted is not None and wanted.digest == job["wanted"]:
+            return ""
+        then = asked.get(cell, {})
+        changes = [
+            f"{what} was {then.get(what)!r} and is {now[what]!r}" for what in ASKED if then.get(what) != now[what]
+        ]
+        why = f"{numbers.FILE}: {', '.join(changes)}" if changes else "the course's check has changed"
+        return f"the course asks something else now than what was measured ({why}): export again, and run again"
+
     def _graded(self, file: Path) -> NotebookNode | None:
         """Return a graded notebook, or ``None`` for one that cannot be read."""
         if (nb := read_graded(file)) is None:
@@ -256,6 +306,19 @@ class Pending:
     def _place(self, step: str, assignment: str, student: str) -> Path:
         directory = self._course.api.coursedir
         return Path(directory.format_path(getattr(directory, step), student, assignment))
+
+
+def read_kept(file: Path) -> Mapping[str, Any]:
+    """Read what is remembered of an export, or raise `GradingError`."""
+    try:
+        match about := json.loads(file.read_text()):
+            case {"assignment": str(), "asked": dict(asked), "jobs": dict(jobs)} if all(
+                isinstance(job, dict) and all(isinstance(job.get(name), str) for name in KEPT) for job in jobs.values()
+            ) and all(isinstance(part, dict) for part in asked.values()):
+                return dict(about)
+    except (OSError, ValueError, RecursionError):
+        pass
+    raise GradingError(f"{str(file)!r}, which says whose the results are, is damaged: export again")
 
 
 def _pending_cells(nb: NotebookNode) -> Iterator[tuple[str, dict[str, Any]]]:

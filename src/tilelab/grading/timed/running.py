@@ -4,7 +4,7 @@ Each outcome is written, signed, as soon as it is there. Started again after a c
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import FileIO
@@ -34,7 +34,7 @@ def run_bundle(
     which: str = "0",
     effort: Effort | None = None,
     waiting: Callable[[], None] = lambda: None,
-) -> Iterator[Ran]:
+) -> Generator[Ran, None, None]:
     """Measure what a bundle wants, and yield each as it is done.
 
     Parameters

@@ -20,6 +20,8 @@ FILE = "thresholds.toml"
 LINE = "# ---- devices, measured by `tilelab calibrate`, which writes everything below this line"
 #: What a device can do at most, in its entry: TFLOP/s and TB/s.
 CEILINGS = "fp32_tflops", "copy_tb_s"
+#: What of a part says which measurement it needs.
+ASKED = "shape", "own", "against"
 #: A gain below this is too small to grade by, and a spread above that too large.
 LEAST_GAIN, MOST_SPREAD = 1.15, 0.02
 #: Thresholds of a calibrated device are rounded to this, so that they do not hang on a calibration's third figure.
@@ -73,15 +75,28 @@ class Thresholds:
 
         ``None`` where the device is not calibrated for it; with ``accept_shipped`` the numbers hold as they are.
         """
-        part, found = self.part(cell), self.device(device)
-        within = float(part.get("within", 0.0))
-        if "full" not in part:
-            return Mark(math.inf, math.inf, within, device)
-        if found is not None and cell in found:
-            return Mark(found[cell]["full"], found[cell]["half"], within, f"calibrated on {device}")
-        if accept_shipped:
-            return Mark(part["full"], part["half"], within, "as shipped, for an NVIDIA H200")
-        return None
+        part, numbers = self.part(cell), None
+        where = f"calibrated on {device}"
+        if self._calibrated(part, device):
+            numbers = (self.device(device) or {}).get(cell, part)
+        elif accept_shipped:
+            numbers, where = part, "as shipped, for an NVIDIA H200"
+        if numbers is None:
+            return None
+        return Mark(numbers.get("full", math.inf), numbers.get("half", math.inf), float(part.get("within", 0.0)), where)
+
+    def _calibrated(self, part: Mapping[str, Any], device: str) -> bool:
+        """Tell whether calibration found a device's times of a part good enough to decide by.
+
+        A part without a gain of its own hangs on those that have one and need the same measurement.
+        """
+        found = self.device(device)
+        same = [
+            cell
+            for cell, other in self.parts.items()
+            if "full" in other and all(other[what] == part[what] for what in ASKED)
+        ]
+        return found is not None and all(cell in found for cell in same)
 
     def marks(self, cell: str, device: str) -> tuple[float, ...]:
         """Return the gains at which points change, for whoever measures; those as shipped where nothing is known."""
@@ -125,7 +140,7 @@ def checked(said: Mapping[str, Any]) -> Thresholds:
     if not isinstance(devices, list):
         raise GradingError(f"{FILE}: a device is a [[device]], in two brackets: delete it, and calibrate again")
     for one in devices:
-        _check_device(one)
+        _check_device(one, said)
     return Thresholds(said)
 
 
@@ -150,11 +165,12 @@ def _check_part(name: str, part: Any) -> None:
         raise GradingError(f"{FILE}: [{name}] needs 0 < within < 1, a share")
 
 
-def _check_device(one: Any) -> None:
+def _check_device(one: Any, said: Mapping[str, Any]) -> None:
     match one:
         case {"name": str(), "date": str()} if all(0 < _number(one, what) < math.inf for what in CEILINGS):
             parts = [part for part in one.values() if isinstance(part, Mapping)]
-            if all(1 < _number(part, "half") < _number(part, "full") < math.inf for part in parts):
+            numbers = all(1 < _number(part, "half") < _number(part, "full") < math.inf for part in parts)
+            if numbers and all(isinstance(one[cell], Mapping) for cell in said if cell in one):
                 return
     named = f" ({one['name']!r:.60})" if isinstance(one, Mapping) and "name" in one else ""
     raise GradingError(
