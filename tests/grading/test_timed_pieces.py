@@ -27,6 +27,7 @@ from tilelab.grading.timed.bundle import (
     read_bundle,
     read_results,
     result_line,
+    signature,
     unverified,
     write_bundle,
 )
@@ -375,6 +376,24 @@ def test_calibrating_loses_nothing_that_stands_in_the_wrong_place(tmp_path, move
     assert file.read_text() == before
 
 
+def test_a_compared_number_waits_where_the_times_it_hangs_on_are_not_calibrated():
+    told = {name: PART[name] for name in ("shape", "own", "against")} | {"within": 0.3}
+    other = {**told, "shape": [3, 2, 1]}
+    said = {"a_timed": PART, "a_told": told, "b_told": other}
+    numbers = {"full": 1.3, "half": 1.1}
+    for device, asked in (
+        ([], set()),
+        ([DEVICE], {"b_told"}),  # the gain of the pair varied too much for points, or nobody has measured it yet
+        ([DEVICE | {"a_timed": numbers}], {"a_timed", "a_told", "b_told"}),
+    ):
+        read = checked(said | {"device": device})
+        assert {cell for cell in said if read.mark(cell, "x")} == asked
+        assert all(read.mark(cell, "x", accept_shipped=True) for cell in said)
+        assert read.marks("a_told", "x") == ()
+    with pytest.raises(GradingError, match="is not as `tilelab calibrate` writes it"):
+        checked(said | {"device": [DEVICE | {"a_timed": 1.3}]})
+
+
 def test_a_spread_is_between_the_5th_and_95th_percentile():
     assert spread([1.0] * 20) == 0
     assert spread([float(x) for x in range(1, 102)]) == pytest.approx(90 / 51)
@@ -532,6 +551,64 @@ def test_what_is_no_bundle_is_refused(tmp_path, text):
     (tmp_path / "x").write_text(text)
     with pytest.raises(GradingError, match=r"bundle|JSON"):
         read_bundle(tmp_path / "x")
+
+
+def set_to(*path, value):
+    def change(body):
+        for name in path[:-1]:
+            body = body[name]
+        body[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(set_to("jobs", 0, name, value=value) for name in ("token", "cell", "wanted") for value in (3, None, [], {})),
+        *(set_to(name, value=value) for name in ("number", "wanted", "thresholds", "jobs") for value in (3, None, "x")),
+        set_to("jobs", 0, value=[]),
+        set_to("jobs", 0, value="token"),
+        set_to("jobs", 0, "wanted", value="0" * 64),
+        set_to("number", value="../key"),
+        set_to("wanted", "x", value=[]),
+        set_to("thresholds", "a_timed", value=3),
+        set_to("thresholds", "device", value=3),
+        lambda body: body.pop("jobs"),
+        lambda body: body["jobs"][0].pop("cell"),
+    ],
+)
+def test_a_signed_bundle_of_another_form_is_refused_in_one_sentence(bundle, tmp_path, change):
+    """Whoever has a bundle has its key: a signature says nothing of what is signed."""
+    file = tmp_path / "bundle.json"
+    write_bundle(bundle, file)
+    body = json.loads(file.read_text())
+    del body["signature"]
+    change(body)
+    file.write_text(json.dumps(body | {"signature": signature(bundle.key, body)}))
+    with pytest.raises(GradingError) as error:
+        read_bundle(file)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(set_to(name, value=value) for name in ("wanted", "measured") for value in (3, None, [])),
+        lambda body: body.pop("wanted"),
+        lambda body: body.pop("measured"),
+    ],
+)
+def test_signed_results_of_another_form_are_refused_in_one_sentence(bundle, tmp_path, change):
+    body = json.loads(result_line(bundle, WANTED.digest, measured(0.3, 0.42)))
+    del body["signature"]
+    change(body)
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps(body | {"signature": signature(bundle.key, body)}) + "\n[]\n")
+    assert unverified(file) == {}
+    file.write_text(json.dumps(body | {"signature": signature(bundle.key, body)}) + "\n")
+    with pytest.raises(GradingError, match="no measurement's outcome"):
+        read_results(file, bundle.key, bundle.number)
 
 
 def test_results_come_back_as_they_were_measured(bundle, tmp_path):

@@ -77,7 +77,7 @@ class Thresholds:
         """
         part, numbers = self.part(cell), None
         where = f"calibrated on {device}"
-        if self._calibrated(part, device):
+        if self._calibrated(cell, device):
             numbers = (self.device(device) or {}).get(cell, part)
         elif accept_shipped:
             numbers, where = part, "as shipped, for an NVIDIA H200"
@@ -85,18 +85,15 @@ class Thresholds:
             return None
         return Mark(numbers.get("full", math.inf), numbers.get("half", math.inf), float(part.get("within", 0.0)), where)
 
-    def _calibrated(self, part: Mapping[str, Any], device: str) -> bool:
+    def _calibrated(self, cell: str, device: str) -> bool:
         """Tell whether calibration found a device's times of a part good enough to decide by.
 
-        A part without a gain of its own hangs on those that have one and need the same measurement.
+        A part without thresholds of its own hangs on those that have some and need the same measurement.
         """
-        found = self.device(device)
-        same = [
-            cell
-            for cell, other in self.parts.items()
-            if "full" in other and all(other[what] == part[what] for what in ASKED)
-        ]
-        return found is not None and all(cell in found for cell in same)
+        part, found = self.part(cell), self.device(device)
+        like = [name for name, other in self.parts.items() if all(other[what] == part[what] for what in ASKED)]
+        hangs_on = [cell] if "full" in part else [name for name in like if "full" in self.parts[name]]
+        return found is not None and all(name in found for name in hangs_on)
 
     def marks(self, cell: str, device: str) -> tuple[float, ...]:
         """Return the gains at which points change, for whoever measures; those as shipped where nothing is known."""
