@@ -690,6 +690,18 @@ def test_what_a_kill_left_half_done_is_cleared_away(course, gpu, left):
     assert (waits(course), kept_in(course)) == (0, ["", ".json", ".results.jsonl"])
 
 
+@pytest.mark.parametrize("damaged", ["*.json", "*.results.jsonl", "key"])
+def test_an_earlier_run_that_cannot_be_read_stands_in_nobodys_way(course, gpu, damaged):
+    complete(course)
+    list(course.grade_all("practice", ["ada", "ben"], force=True, workers=1))
+    before = {file.name for file in (course.root / FOLDER).iterdir()}
+    (file,) = (course.root / FOLDER).glob(damaged)
+    file.write_text("ab" * 32 + "\n")
+    assert complete(course)[0] == 0
+    assert (waits(course), gpu.measured) == (0, 4)
+    assert before < {file.name for file in (course.root / FOLDER).iterdir()}
+
+
 def test_who_completes_says_that_another_run_holds_the_gpu(course, gpu, monkeypatch):
     from tilelab.grading.timed import watch
     from tilelab.grading.timed.thresholds import FILE

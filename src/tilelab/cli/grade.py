@@ -159,7 +159,8 @@ def _finish(
     if not waits:
         say(f"no points of {assignment} wait for a GPU")
     done = complete(opened, assignment, students, device, accept_shipped, again) if waits else Completed()
-    show_settled(done.settled, as_json)
+    if done.settled or not done.stopped:
+        show_settled(done.settled, as_json)
     if done.interrupted:
         say(done.stopped)
         sys.exit(INTERRUPTED)

@@ -105,7 +105,10 @@ class Completion:
         """Begin the results with what runs measured that were stopped; they go where this one does all their rest."""
         lines, over = dict[str, str](), list[Path]()
         for file in sorted(self.pending.folder.glob(f"*{SUFFIX}")):
-            kept, measured = self._kept(file), self._measured_in(file)
+            try:
+                kept, measured = self._kept(file), self._measured_in(file)
+            except GradingError:
+                continue  # damaged, or signed with a key that is gone: nothing can be taken from it, or lost with it
             jobs = kept.get("jobs", {}).values()
             if kept and all(job["wanted"] in measured for job in jobs):
                 continue  # it was not stopped
@@ -125,14 +128,11 @@ class Completion:
         return dict(read_kept(file)) if file.exists() else {}
 
     def _measured_in(self, results: Path) -> dict[str, Measured]:
-        """Return what a run has measured; nothing where its file is damaged."""
+        """Return what a run has measured."""
         if not results.is_file():
             return {}
         number, key = results.name.removesuffix(SUFFIX), kept_key_of(self.pending.folder)
-        try:
-            return read_results(results, bundle_key(key, number), number)
-        except GradingError:
-            return {}
+        return read_results(results, bundle_key(key, number), number)
 
     def _remove(self, results: Path) -> None:
         results.unlink(missing_ok=True)
