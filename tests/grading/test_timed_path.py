@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from classroom import hand_in, make_course, solved
 from click.testing import CliRunner
+from patience import PATIENCE
 
 from tilelab.cli.main import cli
 from tilelab.grading.cuda_answers import read_cuda
@@ -722,7 +723,7 @@ def test_two_that_complete_one_course_take_turns_and_measure_once(course, gpu):
     other.join(1.0)
     assert (other.is_alive(), gpu.measured) == (True, 0)
     os.close(held)
-    other.join(30)
+    other.join(PATIENCE)
     assert "waiting for it" in said[0][1]
     assert waits(course) == 0
 
@@ -807,7 +808,7 @@ def test_two_that_write_one_learners_feedback_take_turns(course):
     other.join(1.0)
     assert other.is_alive()
     os.close(held)
-    other.join(30)
+    other.join(PATIENCE)
     assert said == [""]
     shutil.rmtree(folder)
     assert "no feedback" in course.write_feedback("practice", "ada")
