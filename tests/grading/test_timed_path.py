@@ -753,6 +753,23 @@ def test_on_a_device_that_nobody_calibrated_everything_waits_unless_told(course,
     assert waits(course) == 0
 
 
+def test_a_calibration_holds_for_the_question_that_it_measured(course, gpu):
+    from tilelab.grading.timed.thresholds import FILE
+
+    file = course.root / FILE
+    code, said = invoke("calibrate", "--file", file)
+    assert code == 0, said
+    timed = lambda: read_thresholds(file).mark("practice_1_timed", "NVIDIA H200")  # noqa: E731
+    assert timed().where == "calibrated on NVIDIA H200"
+    shape = "[practice_1_timed]\nshape = "
+    file.write_text(file.read_text().replace(f"{shape}[1024,", f"{shape}[4096,"))
+    assert timed() is None
+    assert "NVIDIA H200 is not calibrated for this part" in complete(course)[1]
+    assert grades(course)["ada", "practice_1_timed"][2] == 1
+    assert invoke("calibrate", "--file", file)[0] == 0
+    assert timed()
+
+
 # ---- interrupted, side by side, typed again
 
 

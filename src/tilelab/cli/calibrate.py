@@ -39,7 +39,7 @@ def command(file: Path, device: int, as_json: bool) -> None:
             str(device), waiting=say_waiting
         ) as conductor:  # ceilings are measured, whatever the file says of them
             found = dict(calibrate(thresholds, conductor))
-            entry = entry_of(conductor, found)
+            entry = entry_of(conductor, thresholds, found)
         with_device(file, entry)
     rows = [{"part": cell, **one} for cell, one in found.items()]
     click.echo(visible(json.dumps({"device": entry, "rows": rows}) if as_json else table(rows)))

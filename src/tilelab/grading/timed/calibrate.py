@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelab.grading.errors import GradingError
 from tilelab.grading.timed.conductor import Conductor
-from tilelab.grading.timed.thresholds import LEAST_GAIN, MOST_SPREAD, Thresholds, scaled
+from tilelab.grading.timed.thresholds import ASKED, LEAST_GAIN, MOST_SPREAD, Thresholds, scaled
 from tilelab.grading.timed.wanted import Wanted
 from tilelab.grading.timing import courses
 
@@ -67,8 +67,8 @@ def calibrate(thresholds: Thresholds, conductor: Conductor, times: int = TIMES) 
         yield cell, entry
 
 
-def entry_of(conductor: Conductor, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a device's entry in the thresholds file."""
+def entry_of(conductor: Conductor, thresholds: Thresholds, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a device's entry in the thresholds file; each part says which measurement its numbers are of."""
     head = {
         "name": conductor.device["name"],
         "date": datetime.now(UTC).date().isoformat(),
@@ -76,4 +76,8 @@ def entry_of(conductor: Conductor, found: Mapping[str, Mapping[str, Any]]) -> di
         "fp32_tflops": conductor.ceilings["flops"] / 1e12,
         "copy_tb_s": conductor.ceilings["bandwidth"] / 1e12,
     }
-    return head | {cell: dict(entry) for cell, entry in found.items() if "fault" not in entry}
+    return head | {
+        cell: {what: thresholds.part(cell)[what] for what in ASKED} | dict(entry)
+        for cell, entry in found.items()
+        if "fault" not in entry
+    }

@@ -86,14 +86,17 @@ class Thresholds:
         return Mark(numbers.get("full", math.inf), numbers.get("half", math.inf), float(part.get("within", 0.0)), where)
 
     def _calibrated(self, cell: str, device: str) -> bool:
-        """Tell whether calibration found a device's times of a part good enough to decide by.
+        """Tell whether calibration found a device's times of a part, as it is asked now, good enough to decide by.
 
         A part without thresholds of its own hangs on those that have some and need the same measurement.
         """
         part, found = self.part(cell), self.device(device)
         like = [name for name, other in self.parts.items() if all(other[what] == part[what] for what in ASKED)]
         hangs_on = [cell] if "full" in part else [name for name in like if "full" in self.parts[name]]
-        return found is not None and all(name in found for name in hangs_on)
+        return found is not None and all(
+            name in found and all(found[name].get(what, part[what]) == part[what] for what in ASKED)
+            for name in hangs_on
+        )
 
     def marks(self, cell: str, device: str) -> tuple[float, ...]:
         """Return the gains at which points change, for whoever measures; those as shipped where nothing is known."""
