@@ -664,7 +664,8 @@ def test_a_killed_run_is_kept_for_those_whom_the_next_one_leaves_out(course, gpu
     complete(course, "--student", "ben")
     assert kept_in(course).count(".results.jsonl") == 2
     complete(course)
-    assert (waits(course), gpu.measured) == (0, 2)
+    assert waits(course) == 0
+    assert gpu.measured in (2, 3)  # the measurement that both need is ben's again where the first run had not begun it
     assert kept_in(course).count(".results.jsonl") == 2
 
 
