@@ -40,7 +40,7 @@ class Clock:
     """The conductor's clock, moved by the kernels alone."""
 
     def __init__(self) -> None:
-        self.now, self.last = 0.0, ""
+        self.now, self.last, self.calls, self.busy = 0.0, "", 0, range(0)
 
     def __call__(self) -> float:
         return self.now
@@ -78,7 +78,8 @@ class PretendGround:
     def go(self):
         source = self._clock.last = self._step("go")
         device = self._times(source) * (1 if max(self._shape) > 500 else 1e-3) if source else 0.002
-        wall = 0.3 + device + 0.005
+        wall = 0.3 + device + (0.2 if self._clock.calls in self._clock.busy else 0.005)
+        self._clock.calls += 1
         self._clock.now += (wall + 0.04) / 1e3
         start, before = self._moved.get(source, (0.0, 0.0))
         return {"wall": wall, "device": device - start, "before": 0.3 + before}
@@ -124,16 +125,17 @@ class PretendNvml(ModuleType):
 
 
 @contextmanager
-def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None, wrong=None):
+def pretend_gpu(monkeypatch, times=None, faults=None, nvml=None, moved=None, wrong=None, busy=range(0)):
     """Let a `Conductor` measure on a GPU that is none; yield what NVML says of it.
 
     ``faults`` maps sources to what the driver says of their launch, or to a function of step and shape that gives it,
     or gives what is raised instead; ``wrong`` to a function of the shape that gives what the comparer says; ``moved``
     to what a source does to its events: by how many milliseconds it moves its start, and by how many it lengthens what
-    was before. The source ``""`` is the kernel that does nothing.
+    was before. The source ``""`` is the kernel that does nothing. In the calls that are ``busy``, counted from the
+    first one, the machine does something else before it says that a kernel has ended.
     """
     clock, nvml, pids = Clock(), nvml or PretendNvml(), iter(range(100, 1_000_000))
-    times = times or Times()
+    times, clock.busy = times or Times(), busy
     living = set()
     nvml.processes = lambda: sorted(living)
 

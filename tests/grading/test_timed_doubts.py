@@ -65,6 +65,28 @@ def test_a_kernel_that_moves_both_its_events_gains_no_more_than_the_wall_overloo
     assert bool(found.about["disagreements"]) == (moved > 0.03)
 
 
+# ---- a machine that is busy with something else
+
+
+@pytest.mark.parametrize("busy", [range(9), range(5, 30), range(200)])
+def test_a_machine_that_is_busy_while_processes_start_moves_no_clock(monkeypatch, busy):
+    """What starting a kernel costs is learnt then: too much of it would be taken off every time."""
+    with pretend_gpu(monkeypatch, busy=busy), Conductor("0") as conductor:
+        found = conductor.measure(WANTED)
+    assert (found.outcome, "again" in found.about) == ("timed", False), found.words
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_where_the_machine_is_busy_meanwhile_it_is_measured_again(monkeypatch, times):
+    rounds = 70, 235, 400  # the first calls of each time's; before them come idle kernels, and the trials
+    busy = {call for first in rounds[:times] for call in range(first, first + 95)}
+    with pretend_gpu(monkeypatch, busy=busy), Conductor("0", Effort(25, 25, 25)) as conductor:
+        found = conductor.measure(WANTED)
+    assert (found.outcome, len(found.about["again"])) == (("timed", times) if times < 3 else ("undecided", 3))
+    assert "the wall" in found.about["again"][0]
+    assert (by_gain(found, MARK, "", "").pending == 1) == (times == 3)
+
+
 # ---- a device that is slowed down or shared
 
 

@@ -139,7 +139,7 @@ def test_a_kernel_that_faults_when_the_device_does_is_not_to_blame(monkeypatch):
         idle.on = False
         with Conductor("0") as conductor:
             idle.on = True
-            idle.left = 10  # the zeros of the learner's own process come before
+            idle.left = 19  # the zeros of the learner's own process come before
             found = conductor.measure(wanted())
             assert (found.outcome, "the device failed too" in found.words) == ("undecided", True), found.words
             assert conductor.measure(wanted()).outcome == "refused"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from tilelab.grading.timed.arrays import Shape
 from tilelab.grading.timed.enough import Samples
-from tilelab.grading.timed.players import Trouble
+from tilelab.grading.timed.players import Doubt
 from tilelab.measure.rounds import Sample, Timing
 
 #: Share of its time by which the two clocks of a learner's kernel may differ, besides what starting it costs.
@@ -42,7 +42,7 @@ def doubt(samples: Samples, least: float, handed_in: Collection[str]) -> dict[st
 
     Raises
     ------
-    Trouble
+    Doubt
         The clocks contradict each other, or a time cannot be.
     """
     disagreements = {}
@@ -53,14 +53,14 @@ def doubt(samples: Samples, least: float, handed_in: Collection[str]) -> dict[st
             # The wall is the truth. Where it says more, a kernel of a learner's has its own work to thank, such as
             # what it prints; anything else is the machine.
             if name not in handed_in or not timing.device.value <= timing.wall.value:
-                raise Trouble(f"{name}: {said}")
+                raise Doubt(f"{name}: {said}")
             disagreements[name] = said
         # Passing a message takes longer now and then, never shorter: so the lower quartile speaks.
         wall, outer = timing.wall.value, sorted(sample[2] for sample in taken)[len(taken) // 4]
         if not abs(outer - wall) <= 0.1 * wall + 0.1:
-            raise Trouble(f"{name}: its process says {wall:.4g} ms, the judge's own clock {outer:.4g} ms")
+            raise Doubt(f"{name}: its process says {wall:.4g} ms, the judge's own clock {outer:.4g} ms")
         if not wall >= 0.95 * least:
-            raise Trouble(f"{name}: {wall:.4g} ms is less than the {least:.4g} ms that this device needs at least")
+            raise Doubt(f"{name}: {wall:.4g} ms is less than the {least:.4g} ms that this device needs at least")
     return disagreements
 
 
@@ -72,9 +72,9 @@ def on_time(late: Mapping[str, float]) -> None:
 
     Raises
     ------
-    Trouble
+    Doubt
         Calls started late.
     """
     for name, much in late.items():
         if not abs(much) <= LATE:
-            raise Trouble(f"{name}: its calls started {much:.3g} ms later than a kernel that does nothing")
+            raise Doubt(f"{name}: its calls started {much:.3g} ms later than a kernel that does nothing")

@@ -34,6 +34,10 @@ class Trouble(Exception):
     """What is in the way is not the learner's fault."""
 
 
+class Doubt(Trouble):
+    """Times contradict each other: the machine was busy with something else, or somebody forges them."""
+
+
 def blame(candidate: Candidate, words: str) -> Refusal | Trouble:
     """Return what to raise where a candidate fails by itself: the course's own costs no learner anything."""
     return Refusal(words, candidate.name) if candidate.handed_in else Trouble(f"{candidate.name}: {words}")
