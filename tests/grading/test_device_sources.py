@@ -41,6 +41,30 @@ MANY = """
     std::conditional_t<true, float, int> kept = std::move(other);
     if (std::isnan(values[2]) || K < 0) printf("%d %f %f %f %zu", both.first, kept, lowest, most, strlen("abc"));
 """
+WHOLE = """
+    double u = std::pow(2, 3) + pow(2, 3) + pow(2.0f, 0.5) + pow(2.0f, 3) + pow(2.0, 2.0f) + std::sqrt(K) + sqrt(K);
+    u += std::log2(K) + std::fmax(A[0], 0.0) + fmax(1.0f, 2) + fmin(1, 2) + floor(3) + hypot(1, 2) + abs(-2.5f);
+    (void)u;
+"""
+PAIRS = """
+    std::pair<int, float> p(1, 2.0f), q;
+    bool u = p == q || std::make_pair(1, 2.0) != std::make_pair(1, 2.0), v = std::is_same<int, int>::type::value;
+    (void)(u && v);
+"""
+SIZES = """
+    size_t u = 1;
+    uint64_t* v = &u;
+    auto w = std::max(u, (uint64_t)2), x = std::max((uint64_t)wide((size_t)1), *v);
+    auto y = std::max(1l, (int64_t)3);
+    (void)(w + x + y);
+"""
+WIDE = "__device__ int wide(uint64_t) { return 8; }\n__device__ int wide(uint32_t) { return 4; }\n"
+
+
+def own(function, call=""):
+    return f"__device__ {function}\n" + start(f"{call} (void)0;")
+
+
 #: Right kernels that differ in what is beside the matter.
 RIGHT = {
     "plain": TILED,
@@ -61,6 +85,19 @@ RIGHT = {
     "std::min": start("int u = std::min(1, 2); float v = std::min<float>(u, 2.0f); (void)v;"),
     "much of std": "#include <algorithm>\n#include <cstdint>\n#include <limits>\n#include <utility>\n" + start(MANY),
     "using namespace std": "using namespace std;\n" + start("float u = sqrt(2.0f) + abs(A[0]); swap(u, u); (void)u;"),
+    "mathematics with whole numbers": start(WHOLE),
+    "pairs": start(PAIRS),
+    "integers of 64 bits": WIDE + start(SIZES),
+    "an own uint64_t": "typedef unsigned long uint64_t;\nusing int64_t = long;\n" + TILED,
+    "an own strlen": own("size_t strlen(const char* s) { return *s ? 1 + strlen(s + 1) : 0; }", 'strlen("ab");'),
+    "an own memcmp": own("int memcmp(const void* a, const void* b, size_t n) { return a != b && n; }"),
+    "an own putchar": own("int putchar(int c) { return c; }"),
+    "an own pow": own("int pow(int a, int b) { return b ? a * pow(a, b - 1) : 1; }", "int u = pow(2, 3); (void)u;"),
+    "texts": start('bool u = strlen("abc") == 3 && !strcmp("a", "a") && !memcmp("a", "a", 1); (void)u;'),
+    "a pragma in a macro, and ##": '#define UNROLL _Pragma("unroll")\n#define CAT(a, b) a##b\n'
+    + changed(TILED, ("for (int k", "UNROLL for (int k")),
+    "a pragma in a macro, and a printing one": '#define UNROLL _Pragma("unroll 4")\n'
+    "#define DEBUG(f, ...) printf(f, ##__VA_ARGS__)\n" + changed(TILED, ("for (int k", "UNROLL for (int k")),
     "an include in a comment": "// #include <stdio.h>\n" + TILED,
     "an include in a long comment": "/* was:\n#include <vector>\n*/\n" + TILED,
     "a comment over two lines in a macro": changed(TILED, ("float acc = 0.0f;", "float acc = ZERO;")).replace(
@@ -96,6 +133,12 @@ REFUSED = {
     "<sm_20_intrinsics.h>": (include("sm_20_intrinsics.h"), "a kernel may include"),
     "<cuda/std/cstdint>": (include("cuda/std/cstdint"), "not emulated: the library libcu++"),
     "<cooperative_groups/reduce.h>": (include("cooperative_groups/reduce.h"), "not emulated: cooperative groups"),
+    "a name that a header's macro puts together": (
+        '#ifdef __CUDACC_RTC__\n#include <cuda/barrier>\n#if _CCCL_PP_CAT(__has_, include)("/etc/passwd")\n#error yes\n'
+        f"#endif\n#endif\n{TILED}",
+        "'__has_include', which ## may put together",
+    ),
+    "_Pragma by a macro": ('#define F(x) x("GCC dependency")\nF(_Pragma)\n' + TILED, "'_Pragma' asks for files"),
     "std::sort": (start("std::sort(&K, &K);"), "std::sort is not there on the judge's GPU"),
     "float M": (
         scalars("float M, int N, int K"),

@@ -692,6 +692,29 @@ def test_what_a_kill_left_half_done_is_cleared_away(course, gpu, left):
     assert (waits(course), kept_in(course)) == (0, ["", ".json", ".results.jsonl"])
 
 
+def test_a_run_that_is_killed_when_all_is_measured_is_gone_on_with(course, gpu, monkeypatch):
+    def killed(completion):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tilelab.grading.timed.complete.Completion.settle", killed)
+        with pytest.raises(Killed):
+            complete(course)
+    assert (waits(course), gpu.measured) == (3, 2)
+    assert complete(course)[0] == 0
+    assert (waits(course), gpu.measured, kept_in(course)) == (0, 2, ["", ".json", ".results.jsonl"])
+
+
+def test_who_waited_and_finds_nothing_leaves_nothing(course, gpu, monkeypatch):
+    from tilelab.grading.timed.complete import Completion
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pending, "waiting", lambda *_: [])
+        with Completion(course, "practice", ["ada", "ben"]) as completion:
+            assert (list(completion.measure()), list(completion.settle())) == ([], [])
+    assert kept_in(course) == [""]
+
+
 @pytest.mark.parametrize("damaged", ["*.json", "*.results.jsonl", "key"])
 def test_an_earlier_run_that_cannot_be_read_stands_in_nobodys_way(course, gpu, damaged):
     complete(course)
@@ -923,6 +946,24 @@ def test_a_worker_that_ends_costs_its_own_measurement_alone(emulated, monkeypatc
         patch.setattr(module, "Companion", Fragile)
         found = emulated.measure(wanted(TILED))
     assert (found.outcome, words in found.words) == (outcome, True), found.words
+    assert emulated.measure(wanted(TILED)).outcome == "timed"
+
+
+@pytest.mark.parametrize("before", ["zero", "call"])
+def test_our_own_process_that_is_lost_costs_one_measurement_alone(emulated, monkeypatch, before):
+    whole, lost = getattr(emulated._calls, before), []
+
+    def asked(whom, *more):
+        own = emulated._own
+        if not lost and own in (whom, getattr(whom, "worker", None)):
+            lost.append(own)
+            os.kill(own.pid, signal.SIGKILL)
+        return whole(whom, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(emulated._calls, before, asked)
+        found = emulated.measure(wanted(TILED))
+    assert (found.outcome, len(lost), "SIGKILL" in found.words) == ("undecided", 1, True), found.words
     assert emulated.measure(wanted(TILED)).outcome == "timed"
 
 

@@ -821,8 +821,10 @@ def test_a_process_that_does_not_answer_is_ended(tmp_path, monkeypatch):
 def test_a_process_that_answers_nonsense_is_lost(tmp_path, monkeypatch, body):
     (tmp_path / "liar.py").write_text(body + "\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
-    with pytest.raises(Lost, match="its process ended"):
-        Companion("liar").ask({"do": "anything"}, PATIENCE)
+    liar = Companion("liar")
+    for _ in range(2):  # whoever asks a process that was lost hears it again
+        with pytest.raises(Lost, match="its process ended"):
+            liar.ask({"do": "anything"}, PATIENCE)
 
 
 def test_a_build_error_is_told_for_a_file_of_the_machine():

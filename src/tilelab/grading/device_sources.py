@@ -48,8 +48,9 @@ _DIRECTIVE = re.compile(
 )
 _HEADER = re.compile(r"""(?:\s|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:<([\w./+-]+)>|"([\w./+-]+)")\s*(?:/[/*].*)?""", re.S)
 _OTHER_WAYS = re.compile(
-    r"__has_include|__has_embed|_Pragma(?!\s*\(\s*\"\s*unroll\b[^\"]*\"\s*\))|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
+    r"__has_include|__has_embed|_Pragma|#\s*pragma\s+(?:GCC|clang)|\.include\b|\.file\b|\.incbin\b"
 )
+_UNROLL = re.compile(r"_Pragma\s*\(\s*\"\s*unroll\b[^\"]*\"\s*\)")
 _NAMES = ("__has_include", "__has_include_next", "__has_embed", "_Pragma")
 _STD = re.compile(r"(?<!\w)(?:(\w+)\s*::\s*)?std\s*::\s*(\w+)")
 
@@ -98,9 +99,10 @@ def files_fault(source: str) -> str:
         return "the source is no text: it has a character with the number 0 in it"
     text = device_text(source)
     spliced = re.sub(r"\\[ \t]*\n", "", text.replace("??/", "\\").replace("??=", "#")).replace("%:", "#")
-    if found := _OTHER_WAYS.search(re.sub(r'"\s*"', "", spliced)):  # texts beside each other are one
+    elsewhere = _UNROLL.sub(" ", re.sub(r'"\s*"', "", spliced))  # texts beside each other are one
+    if found := _OTHER_WAYS.search(elsewhere):
         return f"{found[0]!r} asks for files of the judge's machine"
-    if "##" in spliced and (pasted := _pasted(re.findall(r"\w+", spliced))):
+    if pasted := _pasted(re.findall(r"\w+", elsewhere)):
         return f"{pasted!r}, which ## may put together here, asks for files of the judge's machine"
     for found in _DIRECTIVE.finditer(spliced):
         name = _HEADER.fullmatch(found[2])
@@ -113,7 +115,8 @@ def files_fault(source: str) -> str:
 def _pasted(words: Iterable[str]) -> str:
     """The name that asks for files which some of these words make, one behind the other; else ``""``.
 
-    ``##`` joins whole words of the source, so a name that it makes consists of such words, all of them.
+    ``##`` joins whole words of the source, so a name that it makes consists of such words, all of them. It need not
+    stand in the source itself: headers have macros that paste.
     """
     there = set(words)
     for name in _NAMES:

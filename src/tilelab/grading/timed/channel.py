@@ -102,7 +102,7 @@ class Companion:
         try:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
-        except OSError:
+        except (OSError, ValueError):  # it is closed where the process was lost before
             raise self._ended() from None
         now = time.monotonic()
         end, busy = now + seconds, now + EAGER * eager

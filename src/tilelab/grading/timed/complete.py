@@ -75,8 +75,10 @@ class Completion:
             self.parts, self.total = len(found), len(self._bundle.wanted)
             self.results = pending.folder / f"{self._bundle.number}{SUFFIX}"
             if found:
-                self._take_over()
+                over = self._take_over()
                 pending.remember(self._bundle, self._assignment, found)
+                for file in over:
+                    self._remove(file)
         except BaseException:
             self._open.close()
             raise
@@ -84,7 +86,7 @@ class Completion:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         """Let the next one in. Where nothing was measured nothing is left."""
-        if self.total and not self.measured:
+        if not self.measured:
             self._remove(self.results)
         self._open.close()
 
@@ -99,10 +101,13 @@ class Completion:
 
     def settle(self) -> Iterator[Settled]:
         """Decide what has been measured, and yield each part's outcome."""
-        return self.pending.settle(self.results) if self.measured else iter(())
+        if self.measured:
+            yield from self.pending.settle(self.results)
+            if self.measured == self.total:
+                self.pending.end(self._bundle.number)
 
-    def _take_over(self) -> None:
-        """Begin the results with what runs measured that were stopped; they go where this one does all their rest."""
+    def _take_over(self) -> list[Path]:
+        """Begin the results with what runs measured that were stopped; return those all whose rest this one does."""
         lines, over = dict[str, str](), list[Path]()
         for file in sorted(self.pending.folder.glob(f"*{SUFFIX}")):
             try:
@@ -110,8 +115,8 @@ class Completion:
             except GradingError:
                 continue  # damaged, or signed with a key that is gone: nothing can be taken from it, or lost with it
             jobs = kept.get("jobs", {}).values()
-            if kept and all(job["wanted"] in measured for job in jobs):
-                continue  # it was not stopped
+            if kept.get("ended"):
+                continue
             for wanted in self._bundle.wanted.keys() & measured.keys():
                 lines[wanted] = result_line(self._bundle, wanted, measured[wanted])
             if not kept or (
@@ -119,8 +124,7 @@ class Completion:
             ):
                 over.append(file)
         private(self.results, "".join(lines.values()).encode())
-        for file in over:
-            self._remove(file)
+        return over
 
     def _kept(self, results: Path) -> dict[str, Any]:
         """Return what is remembered of a run; nothing where it was killed before."""

@@ -7,6 +7,7 @@ device runtime a kernel can start no other kernel.
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +18,16 @@ import tilelab
 from tilelab.cudacpp.diagnostics import FILE, explain
 from tilelab.cudacpp.errors import BuildError
 from tilelab.cudacpp.processes import Limits, Task, run
-from tilelab.grading.device_sources import STANDARD, STANDARD_TEXT, device_text, files_fault
+from tilelab.grading.device_sources import HEADERS, STANDARD, STANDARD_TEXT, device_text, files_fault
 from tilelab.grading.errors import GradingError
 
 #: The name under which NVRTC reads our text before a source.
 STANDARD_NAME = "tilelab_standard.h"
 #: Headers of CUDA that hold nothing but what NVRTC has built in: as good as empty where they are not installed.
 BUILT_IN = dict.fromkeys(["cuda_runtime.h", "device_launch_parameters.h", "vector_types.h"], "\n")
+#: Includes that bring libcu++ in.
+_LIBCUXX = re.compile(r"include[^\n]*(?:cuda/|cooperative_groups|cuda_pipeline)")
+_NOT_HERE = re.compile(rf"the header ({'|'.join(map(re.escape, sorted(HEADERS)))}) was not found: ")
 LIMITS = Limits(seconds=20.0, memory=8 * 1024**3, file_size=64 * 1024**2)
 
 
@@ -84,6 +88,8 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
         raise BuildError(fault)
     library, headers = nvrtc()
     options = [f"--gpu-architecture={architecture}", "-std=c++17", "-lineinfo", f"--pre-include={STANDARD_NAME}"]
+    if _LIBCUXX.search(source):
+        options += ["-DTILELAB_LIBCUXX"]
     options += ["--device-as-default-execution-space"]  # a helper without __device__ is one, as in emulation
     options += [f"-D{key}={value}" for key, value in defines.items()] + [f"-I{folder}" for folder in headers]
     given = {STANDARD_NAME: STANDARD_TEXT, **STANDARD, **({} if headers else BUILT_IN)}
@@ -106,7 +112,7 @@ def compile_cubin(source: str, name: str, architecture: str, defines: Mapping[st
         ) from None
     if "kernel.cubin" not in done.files:
         error = explain(log, source, "nvrtc")
-        if "was not found" in str(error):  # a header that a kernel may include, and this machine has not
+        if _NOT_HERE.search(str(error)):  # a header that a kernel may include, and this machine has not
             raise GradingError(str(error))
         raise error
     return Code(done.files["kernel.cubin"], symbol)

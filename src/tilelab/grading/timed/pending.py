@@ -175,6 +175,10 @@ class Pending:
         """Return the file that says whose the jobs of a bundle are."""
         return self.folder / f"{number}.json"
 
+    def end(self, number: str) -> None:
+        """Write down that all of a bundle was measured and gone through: no later run takes its results over."""
+        private(self.kept(number), json.dumps({**read_kept(self.kept(number)), "ended": True}, indent=1).encode())
+
     def forget(self, number: str) -> None:
         """Take an export back, of which nobody has the bundle."""
         self.kept(number).unlink(missing_ok=True)

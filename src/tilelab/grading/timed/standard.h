@@ -7,15 +7,23 @@
 #undef __host__
 #define __host__
 
-// ---- integers: <stdint.h>, <stddef.h>, <limits.h>. The 64-bit ones are spelt as libcu++ spells them.
+// ---- integers: <stdint.h>, <stddef.h>, <limits.h>. The 64-bit ones are spelt as on Linux, but as libcu++ spells them
+// for NVRTC where a source includes headers that bring libcu++ in.
+#ifdef TILELAB_LIBCUXX
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#else
+typedef long int64_t;
+typedef unsigned long uint64_t;
+#endif
 typedef signed char int8_t, int_least8_t, int_fast8_t;
 typedef short int16_t, int_least16_t, int_fast16_t;
 typedef int int32_t, int_least32_t, int_fast32_t;
-typedef long long int64_t, int_least64_t, int_fast64_t, intptr_t, intmax_t;
+typedef int64_t int_least64_t, int_fast64_t, intptr_t, intmax_t;
 typedef unsigned char uint8_t, uint_least8_t, uint_fast8_t;
 typedef unsigned short uint16_t, uint_least16_t, uint_fast16_t, ushort;
 typedef unsigned int uint32_t, uint_least32_t, uint_fast32_t, uint;
-typedef unsigned long long uint64_t, uint_least64_t, uint_fast64_t, uintptr_t, uintmax_t;
+typedef uint64_t uint_least64_t, uint_fast64_t, uintptr_t, uintmax_t;
 typedef unsigned long ulong;
 typedef long ssize_t;
 typedef decltype(nullptr) nullptr_t;
@@ -103,26 +111,55 @@ typedef decltype(nullptr) nullptr_t;
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 
-// ---- texts and printing: <string.h>, <stdio.h>; memcpy, memset and printf are built in
-inline size_t strlen(const char* text) {
+// ---- texts and printing: <string.h>, <stdio.h>; memcpy, memset and printf are built in. Templates, so that a source
+// may have functions of its own by these names.
+template <class = void> inline size_t strlen(const char* text) {
     size_t length = 0;
     while (text[length]) ++length;
     return length;
 }
-inline int memcmp(const void* a, const void* b, size_t bytes) {
+template <class = void> inline int memcmp(const void* a, const void* b, size_t bytes) {
     const unsigned char *x = (const unsigned char*)a, *y = (const unsigned char*)b;
     for (size_t i = 0; i < bytes; ++i)
         if (x[i] != y[i]) return x[i] - y[i];
     return 0;
 }
-inline int strncmp(const char* a, const char* b, size_t most) {
+template <class = void> inline int strncmp(const char* a, const char* b, size_t most) {
     for (size_t i = 0; i < most; ++i)
         if (a[i] != b[i] || !a[i]) return (unsigned char)a[i] - (unsigned char)b[i];
     return 0;
 }
-inline int strcmp(const char* a, const char* b) { return strncmp(a, b, SIZE_MAX); }
-inline int puts(const char* text) { return printf("%s\n", text); }
-inline int putchar(int letter) { return printf("%c", letter); }
+template <class = void> inline int strcmp(const char* a, const char* b) { return strncmp(a, b, SIZE_MAX); }
+template <class = void> inline int puts(const char* text) { return printf("%s\n", text); }
+template <class = void> inline int putchar(int letter) { return printf("%c", letter); }
+
+// ---- mathematics with whole numbers, or a float beside a double: in double, as in <cmath>
+template <class T> struct tilelab_number { enum { whole = 0, real = 0 }; };
+#define TILELAB_NUMBER(T, whole_, real_) template <> struct tilelab_number<T> { enum { whole = whole_, real = real_ }; };
+TILELAB_NUMBER(bool, 1, 0) TILELAB_NUMBER(char, 1, 0) TILELAB_NUMBER(signed char, 1, 0)
+TILELAB_NUMBER(unsigned char, 1, 0) TILELAB_NUMBER(short, 1, 0) TILELAB_NUMBER(unsigned short, 1, 0)
+TILELAB_NUMBER(int, 1, 0) TILELAB_NUMBER(unsigned, 1, 0) TILELAB_NUMBER(long, 1, 0) TILELAB_NUMBER(unsigned long, 1, 0)
+TILELAB_NUMBER(long long, 1, 0) TILELAB_NUMBER(unsigned long long, 1, 0)
+TILELAB_NUMBER(float, 0, 1) TILELAB_NUMBER(double, 0, 2)
+#undef TILELAB_NUMBER
+template <bool Holds> struct tilelab_double {};
+template <> struct tilelab_double<true> { typedef double type; };
+template <class A, class B, int a = tilelab_number<A>::real, int b = tilelab_number<B>::real> struct tilelab_mixed
+    : tilelab_double<(tilelab_number<A>::whole + a > 0) && (tilelab_number<B>::whole + b > 0) && (a != b || a == 0)> {};
+#define TILELAB_ONE(name) \
+    template <class T> inline typename tilelab_double<tilelab_number<T>::whole>::type name(T x) { return name(double(x)); }
+#define TILELAB_TWO(name) \
+    template <class A, class B> inline typename tilelab_mixed<A, B>::type name(A a, B b) { return name(double(a), double(b)); }
+TILELAB_ONE(sqrt) TILELAB_ONE(cbrt) TILELAB_ONE(exp) TILELAB_ONE(exp2) TILELAB_ONE(expm1) TILELAB_ONE(log)
+TILELAB_ONE(log2) TILELAB_ONE(log10) TILELAB_ONE(log1p) TILELAB_ONE(sin) TILELAB_ONE(cos) TILELAB_ONE(tan)
+TILELAB_ONE(asin) TILELAB_ONE(acos) TILELAB_ONE(atan) TILELAB_ONE(sinh) TILELAB_ONE(cosh) TILELAB_ONE(tanh)
+TILELAB_ONE(asinh) TILELAB_ONE(acosh) TILELAB_ONE(atanh) TILELAB_ONE(erf) TILELAB_ONE(erfc) TILELAB_ONE(tgamma)
+TILELAB_ONE(lgamma) TILELAB_ONE(fabs) TILELAB_ONE(floor) TILELAB_ONE(ceil) TILELAB_ONE(trunc) TILELAB_ONE(round)
+TILELAB_ONE(rint) TILELAB_ONE(nearbyint)
+TILELAB_TWO(pow) TILELAB_TWO(fmin) TILELAB_TWO(fmax) TILELAB_TWO(fmod) TILELAB_TWO(fdim) TILELAB_TWO(hypot)
+TILELAB_TWO(atan2) TILELAB_TWO(copysign) TILELAB_TWO(remainder)
+#undef TILELAB_ONE
+#undef TILELAB_TWO
 
 // ---- the same in std, and what is in std alone: <cmath>, <algorithm>, <utility>, <limits>, <type_traits>
 // The words from here on are those that a source may use behind std:: (see device_sources.py).
@@ -179,7 +216,13 @@ template <class A, class B> struct pair {
     typedef B second_type;
     A first;
     B second;
+    constexpr pair() : first(), second() {}
+    constexpr pair(const A& a, const B& b) : first(a), second(b) {}
 };
+template <class A, class B> constexpr bool operator==(const pair<A, B>& p, const pair<A, B>& q) {
+    return p.first == q.first && p.second == q.second;
+}
+template <class A, class B> constexpr bool operator!=(const pair<A, B>& p, const pair<A, B>& q) { return !(p == q); }
 template <class A, class B> constexpr pair<A, B> make_pair(A first, B second) { return {first, second}; }
 template <class I, class T> constexpr void fill(I first, I last, const T& value) {
     for (; first != last; ++first) *first = value;
@@ -192,6 +235,7 @@ template <class I, class J> constexpr J copy(I first, I last, J to) {
 template <class T, T Value> struct integral_constant {
     static constexpr T value = Value;
     typedef T value_type;
+    typedef integral_constant type;
     constexpr operator T() const { return Value; }
 };
 template <bool Value> using bool_constant = integral_constant<bool, Value>;
