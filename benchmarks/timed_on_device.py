@@ -93,7 +93,15 @@ def tilelab(*arguments: object, seconds: float = 300) -> dict[str, Any]:
         code, said, errors = done.returncode, done.stdout, done.stderr
     except subprocess.TimeoutExpired as late:
         code, said, errors = -1, _text(late.stdout), f"{_text(late.stderr)}\nstopped after {seconds:g} s"
-    names = [Path(word).name if "/" in word else word for word in words]  # where it lay says nothing
+    places = sorted({f"{Path(word).parent}/" for word in words if "/" in word}, key=len, reverse=True)
+
+    def told(text: str) -> str:
+        """A text without the folders that the files lay in: where that was says nothing."""
+        for place in places:
+            text = text.replace(place, "")
+        return text
+
+    names, said, errors = list(map(told, words)), told(said), told(errors)
     found = {
         "command": " ".join(["tilelab", *names]),
         "exit code": code,
