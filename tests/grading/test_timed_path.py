@@ -728,7 +728,6 @@ def test_an_earlier_run_that_cannot_be_read_stands_in_nobodys_way(course, gpu, d
 
 
 def test_who_completes_says_that_another_run_holds_the_gpu(course, gpu, monkeypatch):
-    import tilelab.grading.timed.complete  # noqa: F401  (now, or it would keep the lock that is none for good)
     from tilelab.grading.timed import watch
     from tilelab.grading.timed.thresholds import FILE
 

@@ -5,8 +5,6 @@ for a reason that is not the learner's keeps the grade it had and is reported. K
 again, grading goes on where it was.
 """
 
-import fcntl
-import os
 import re
 import shlex
 import warnings
@@ -33,6 +31,7 @@ from tilelab.grading.farm import Farm, get_ready, kernels
 from tilelab.grading.feedback_page import is_of, marked, named, states
 from tilelab.grading.judge import Judge
 from tilelab.grading.ledger import Ledger
+from tilelab.grading.locks import alone_in
 from tilelab.grading.nbgrader import REPORT, plan_in
 from tilelab.grading.policy import FILE, read_policy
 from tilelab.grading.problems import names, problem
@@ -446,7 +445,7 @@ class Course:
         folder = self._autograded(assignment, student).parent
         if not folder.is_dir():
             return f"graded, but no feedback: {str(folder)!r} is gone"
-        with _alone_in(folder):
+        with alone_in(folder):
             return self._write_feedback(assignment, student)
 
     def _write_feedback(self, assignment: str, student: str) -> str:
@@ -581,17 +580,6 @@ def write_feedback(job: FeedbackJob) -> str:
 @lru_cache(maxsize=4)
 def _course_at(root: Path) -> Course:
     return Course(root)
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, which is the system's own."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
 
 
 def _kernelspec(source: Path) -> dict[str, Any]:

@@ -10,13 +10,11 @@ Killed before 2 nothing has changed; between 2 and 3 the next start finishes (`L
 write grades of a course at once: they take turns, a submission each (`Ledger.alone`).
 """
 
-import fcntl
-import os
 import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from traitlets.config import Config
 from tilelab.grading.errors import GradingError
 from tilelab.grading.evaluate import Evaluated, read_graded
 from tilelab.grading.inert import FILES_TO_SHOW
+from tilelab.grading.locks import alone_in
 from tilelab.grading.nbgrader import REPORT, SaveVerdicts
 from tilelab.grading.sandbox.files import plain_files
 from tilelab.grading.submitted import handed_in_at
@@ -70,18 +69,14 @@ class Ledger:
     def alone(self) -> Iterator[None]:
         """Wait until nobody else writes grades of this course, and let nobody meanwhile.
 
-        The lock is the system's own, on the course's folder: it is free again however its holder ends.
+        The lock is on the course's folder.
         """
-        folder = None if self._turns else os.open(self._coursedir.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._turns += 1
         try:
-            if folder is not None:
-                fcntl.flock(folder, fcntl.LOCK_EX)
-            yield
+            with alone_in(self._coursedir.root) if self._turns == 1 else nullcontext():
+                yield
         finally:
             self._turns -= 1
-            if folder is not None:
-                os.close(folder)
 
     def record(self, evaluated: Evaluated) -> None:
         """Record a graded submission: its scores, and its folder in ``autograded/``.

@@ -1,6 +1,5 @@
 """Export, run and import on one machine, where there is a GPU. What is measured is kept in the course's ``jobs/``."""
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Any
 
 from tilelab.grading.course import Course
 from tilelab.grading.errors import GradingError
+from tilelab.grading.locks import alone_in
 from tilelab.grading.timed.bundle import bundle_key, kept_key_of, key_of, private, read_results, result_line
 from tilelab.grading.timed.pending import Pending, Settled, read_kept
 from tilelab.grading.timed.running import Ran, run_bundle
 from tilelab.grading.timed.wanted import Measured
-from tilelab.grading.timed.watch import lock
 
 SUFFIX = ".results.jsonl"
 
@@ -66,10 +65,8 @@ class Completion:
         """Find what waits, and what of it was measured already by a run that was stopped."""
         pending = self.pending
         key_of(pending.folder)
-        folder = os.open(pending.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._open.callback(os.close, folder)
+        self._open.enter_context(alone_in(pending.folder, self._waiting))
         try:
-            lock(folder, self._waiting)
             found = pending.waiting(self._assignment, self._students)
             self._bundle = pending.bundle_of(found)
             self.parts, self.total = len(found), len(self._bundle.wanted)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from tilelab.cudacpp.processes import Runner, Task, use_runner
 from tilelab.grading.errors import GradingError
+from tilelab.grading.locks import lock
 from tilelab.grading.timed.bundle import Bundle, half_a_line, read_results, result_line
 from tilelab.grading.timed.conductor import Conductor
 from tilelab.grading.timed.enough import Effort
 from tilelab.grading.timed.wanted import Measured
-from tilelab.grading.timed.watch import lock
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """One measurement a GPU at a time, and what else the GPU is doing meanwhile."""
 
-import fcntl
 import os
 import stat
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.grading.errors import GradingError
+from tilelab.grading.locks import lock
 from tilelab.grading.timed.players import Trouble
 
 #: NVML's reasons for low clocks that come from heat or the power supply: then a time is not the kernel's alone.
@@ -23,20 +23,9 @@ SLOWED = {
 }
 
 
-def lock(descriptor: int, waiting: Callable[[], None]) -> None:
-    """Lock an open file until it is closed by its last holder; call ``waiting`` once if somebody else has."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        waiting()
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 @contextmanager
 def one_at_a_time(device: str, waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
     """Hold a device's lock; give its file descriptor, for processes that must hold it too.
-
-    The lock is the kernel's own (`flock`): it is free again when its last holder is gone, however it went.
 
     Parameters
     ----------
